@@ -1,0 +1,74 @@
+#ifndef REPRISE_KERNELS_AIV_H
+#define REPRISE_KERNELS_AIV_H
+
+/*
+ * AIV: one fused kernel per collective and rank. The algorithm is inside the
+ * kernel; a kernel is a resumable state machine that never blocks and does a
+ * bounded amount of work per step.
+ *
+ * Forms, chosen by bytes and ranks alone (so all ranks agree):
+ *   tiny    the payload rides in the line (up to RP_LINE_PAYLOAD_BYTES)
+ *   small   it is copied to a slot; every rank folds all slots itself
+ *   large   zero copy: all-reduce: rank r folds slice r of all inputs and stores
+ *           it into all outputs; reduce-scatter folds its block of all inputs;
+ *           all-gather and broadcast pull from the peers' buffers
+ *   staged  some rank's buffers are not contiguous: rounds through the windows
+ *
+ * Every reduction is the left fold in rank order; 16-bit floats accumulate in
+ * FP32 and round once. All forms therefore give the same bits.
+ */
+
+#include "kernels/line.h"
+#include "kernels/reduce.h"
+
+/* Crossovers in bytes of the exchanged payload per rank; equal on all ranks (agreed at init). */
+struct rp_aiv_tuning {
+    uint32_t tiny_bytes;  /* at most RP_LINE_PAYLOAD_BYTES */
+    uint32_t small_bytes; /* at most RP_SLOT_BYTES */
+};
+
+/* The state of one collective on one rank. Plain data: it lives in a lane and may be reset at will. */
+struct rp_aiv_op {
+    struct rp_lines *lines;
+    const struct rp_reduce_impl *reduce;
+    struct rp_record record; /* own; seq filled when announced */
+    const uint8_t *send;     /* own buffers, this process's addresses */
+    uint8_t *recv;
+    uint64_t seq;
+    uint64_t offset; /* bytes of this rank's share finished so far */
+    uint64_t round;  /* staged: rounds finished within this op */
+    uint32_t peer;   /* next peer to look at in the current phase */
+    uint8_t form;    /* enum in aiv.c */
+    uint8_t phase;   /* enum in aiv.c */
+    uint8_t reserved[2];
+};
+
+/**
+ * rp_aiv_begin: reset `op` for one run of the collective described by `record`.
+ * `send` and `recv` are this rank's buffers (equal for in-place calls; for
+ * broadcast both are the buffer). Nothing is announced yet.
+ */
+void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_reduce_impl *reduce,
+        const struct rp_aiv_tuning *tuning, const struct rp_record *record, const void *send,
+        void *recv);
+
+/**
+ * rp_aiv_step: run until something must be waited for, or about `budget_bytes`
+ * have been read or written, or this rank's part is over.
+ *
+ * RP_OK     this rank's reads and writes are finished and `done` is marked
+ *           (rp_lines_finish); the caller may pass the turn after a flush
+ * RP_AGAIN  waiting or out of budget; *progress (never NULL) tells whether
+ *           anything moved
+ * else      the failure; the caller calls rp_lines_fail
+ */
+RP_MUST_USE rp_status rp_aiv_step(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress);
+
+/**
+ * rp_aiv_complete: after rp_aiv_step returned RP_OK: RP_OK once the op is
+ * complete (its buffers may be reused and its result used), RP_AGAIN while a
+ * peer may still touch them (zero copy), or the failure.
+ */
+RP_MUST_USE rp_status rp_aiv_complete(struct rp_aiv_op *op);
+
+#endif

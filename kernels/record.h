@@ -1,0 +1,90 @@
+#ifndef REPRISE_KERNELS_RECORD_H
+#define REPRISE_KERNELS_RECORD_H
+
+/*
+ * The op record: what one rank says about one collective. It is 64 bytes,
+ * fixed-width, and lies in shared memory: peers read it to find the owner's
+ * buffers (zero copy) and to name both calls when digests differ.
+ *
+ * A record holds offsets into the owner's arena, never pointers, since every
+ * process maps an arena elsewhere.
+ */
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RP_CACHELINE 64
+
+/* Operators that a communicator sequences. The values are HcclCMDType's. */
+enum rp_op_kind {
+    RP_OP_BROADCAST = 1,
+    RP_OP_ALL_REDUCE = 2,
+    RP_OP_ALL_GATHER = 6,
+    RP_OP_REDUCE_SCATTER = 7,
+    RP_OP_BARRIER = 103,
+};
+
+/* How an op reaches its peers' data. Agreed by all ranks before submission. */
+enum rp_expansion {
+    RP_EXPANSION_AIV = 1,
+    RP_EXPANSION_HOST_TS = 2,
+};
+
+enum rp_algorithm {
+    RP_ALGORITHM_FUSED = 0, /* the AIV kernel picks tiny, small or large by bytes alone */
+    RP_ALGORITHM_MESH = 1,
+    RP_ALGORITHM_RING = 2,
+};
+
+/* Where the owner's buffers lie; not part of the digest (it is the owner's choice). */
+enum rp_buffer_class {
+    RP_CLASS_CONTIGUOUS = 0, /* in the owner's arena at send_off / recv_off */
+    RP_CLASS_STAGED = 1,     /* anywhere else: all ranks run this op in rounds through windows */
+};
+
+struct rp_record {
+    uint64_t digest;      /* rp_record_digest(): what must be equal on all ranks */
+    uint64_t seq;         /* communicator sequence number, filled at run time */
+    uint64_t count;       /* elements, as the API call counts them */
+    uint64_t send_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
+    uint64_t recv_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
+    uint64_t graph;       /* id of the graph that replays it; 0: an eager call */
+    uint32_t root;        /* rank; 0 where the operator has none */
+    uint16_t op;          /* enum rp_op_kind */
+    uint8_t dtype;        /* enum rp_dtype */
+    uint8_t reduce;       /* enum rp_reduce_op; 0 where nothing is reduced */
+    uint8_t expansion;    /* enum rp_expansion */
+    uint8_t algorithm;    /* enum rp_algorithm */
+    uint8_t determinism;  /* 0 off, 1 on, 2 strict */
+    uint8_t buffer_class; /* enum rp_buffer_class */
+    uint32_t task;        /* index of the collective within its graph */
+};
+static_assert(sizeof(struct rp_record) == RP_CACHELINE, "one record, one line");
+
+/**
+ * rp_record_digest: 64-bit hash of the fields that all ranks must agree on
+ * (op, dtype, reduce, count, root, expansion, algorithm, determinism).
+ * Never 0, so that a line that was never written differs from every op.
+ */
+uint64_t rp_record_digest(const struct rp_record *record);
+
+/**
+ * rp_record_describe: writes one readable clause such as
+ * "AllReduce #17, count 1024, fp32, sum, AIV" into `text` (at most `bytes`
+ * bytes with the NUL). Every field is checked: the record may be a peer's.
+ */
+void rp_record_describe(const struct rp_record *record, char *text, size_t bytes);
+
+/** rp_op_kind_name: "AllReduce"; "unknown operator" for any other value. */
+const char *rp_op_kind_name(unsigned op);
+
+/**
+ * rp_record_send_bytes, rp_record_recv_bytes: bytes of the owner's send and
+ * receive buffer for `ranks` ranks. Counts were checked at the API, so the
+ * products fit 64 bits.
+ */
+uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks);
+uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks);
+
+#endif

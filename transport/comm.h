@@ -1,0 +1,137 @@
+#ifndef REPRISE_TRANSPORT_COMM_H
+#define REPRISE_TRANSPORT_COMM_H
+
+/*
+ * A communicator as one of its ranks holds it: identity, settings, the rank's
+ * end of the line protocol, the channels, the error state. Made by the
+ * bootstrap, found by handle or name through the registry.
+ *
+ * Threads: fields under "baton" are used only by the holder of the device's
+ * baton; atomics by anyone; the rest is read-only after creation.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "kernels/aiv.h"
+#include "kernels/line.h"
+#include "transport/arena.h"
+#include "transport/channel.h"
+#include "transport/process.h"
+
+#define RP_COMM_NAME_BYTES 128
+
+/* Settings of one communicator: config field over environment over default. All agreed at init. */
+struct rp_comm_settings {
+    uint64_t buffer_bytes;     /* HCCL_BUFFSIZE / hcclBufferSize, in bytes */
+    uint32_t deterministic;    /* 0, 1, 2; process-wide HcclSetConfig changes it later */
+    uint32_t expansion_config; /* hcclOpExpansionMode as given: 0 unset .. 7 */
+    int32_t expansion_env;     /* HCCL_OP_EXPANSION_MODE as enum of base/env.h; -1 unset */
+    uint64_t exec_timeout_ns;  /* HOST_TS; 0: never */
+    uint64_t aiv_timeout_ns;
+    uint32_t connect_timeout_s;
+    char algo[256];            /* HCCL_ALGO text as validated; "" adaptive */
+    struct rp_aiv_tuning tuning;
+    char name[RP_COMM_NAME_BYTES]; /* "" : derived from the root info */
+    char udi[RP_COMM_NAME_BYTES];
+    bool deterministic_set;    /* by the config: HcclSetConfig then leaves it alone */
+};
+
+/* One member, as the bootstrap's table tells it. */
+struct rp_member {
+    struct rp_process_id process;
+    int64_t pid;
+    int32_t device_id;
+    uint64_t arena_bytes;
+    char host[64]; /* for reports only, never for decisions */
+};
+
+/* Order on one device: tickets are taken when a submission is popped (replay). Baton. */
+struct rp_turn {
+    uint64_t next_ticket;
+    uint64_t serving;
+};
+
+struct rp_comm {
+    uint64_t magic; /* RP_COMM_MAGIC while alive */
+    uint32_t rank;
+    uint32_t size;
+    int32_t device_id;
+    char name[RP_COMM_NAME_BYTES];
+    char udi[RP_COMM_NAME_BYTES];
+    struct rp_comm_settings settings;
+    struct rp_member *member; /* [size] */
+    struct rp_process **process; /* [size], referenced */
+    struct rp_arena *arena;   /* of this rank's device */
+    struct rp_segment *segment;
+    struct rp_channel **channel; /* [size]; NULL for the own rank */
+
+    struct rp_lines lines;    /* baton */
+    struct rp_turn turn;      /* baton */
+    uint64_t checked_ns;      /* baton: last liveness check */
+
+    _Atomic int32_t error;    /* rp_status of the first failure (negative), 0 while healthy */
+    _Atomic uint32_t pending; /* submissions that name this communicator and have not ended */
+    _Atomic uint32_t refs;    /* handle + graphs + submissions; freed by the last */
+    _Atomic bool destroyed;   /* HcclCommDestroy was called: no new work */
+    _Atomic uint32_t deterministic; /* current value */
+    bool window_reserved;     /* under the registry lock */
+    char cause[512];          /* sentence of the first failure; written before `error` */
+};
+
+#define RP_COMM_MAGIC 0x52505f434f4d4d31ull
+
+/**
+ * rp_comm_create: build the rank's communicator from what the bootstrap agreed
+ * on. Takes over `segment`, `member`, `process` (references). Enters it into
+ * the registry; RP_EPARAM when `name` is already used on this device.
+ */
+struct rp_comm_parts {
+    uint32_t rank, size;
+    int32_t device_id;
+    const char *name;
+    struct rp_comm_settings settings;
+    struct rp_member *member;
+    struct rp_process **process;
+    struct rp_arena *arena;
+    struct rp_segment *segment;
+    bool zero_copy;
+    uint64_t base; /* first sequence number less one */
+};
+RP_MUST_USE rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out);
+
+/** rp_comm_from_handle: the live communicator behind a user's handle, referenced; NULL if unknown. */
+struct rp_comm *rp_comm_from_handle(const void *handle);
+/** rp_comm_from_name: by name on device `device_id`, referenced; NULL if unknown. */
+struct rp_comm *rp_comm_from_name(int32_t device_id, const char *name);
+void rp_comm_ref(struct rp_comm *comm);
+void rp_comm_unref(struct rp_comm *comm);
+
+/** rp_comm_retire: HcclCommDestroy: publish `left`, leave the registry, drop the handle's reference. Local. Baton. */
+void rp_comm_retire(struct rp_comm *comm);
+
+/** rp_comm_each: call `fn` for every live communicator of this process (HcclSetConfig). */
+void rp_comm_each(void (*fn)(struct rp_comm *comm, void *arg), void *arg);
+
+/**
+ * rp_comm_check: liveness, at most once a millisecond: marks peers whose process
+ * died as gone, also adopts an error that a peer published. Baton.
+ */
+void rp_comm_check(struct rp_comm *comm, uint64_t now_ns);
+
+/**
+ * rp_comm_fail: first failure of the communicator on this rank: keeps `status`
+ * and `sentence`, fails the lines (revocation), so that every peer hears of it. Baton.
+ */
+void rp_comm_fail(struct rp_comm *comm, rp_status status, uint32_t culprit, uint64_t seq,
+        const char *sentence);
+
+/** rp_comm_status: RP_OK, or rp_fail() of the first failure with its sentence. Any thread. */
+RP_MUST_USE rp_status rp_comm_status(struct rp_comm *comm);
+
+/** rp_comm_reserve_window: reserve the pages of this rank's windows (staged ops, HOST_TS). Any thread; cheap when done. */
+RP_MUST_USE rp_status rp_comm_reserve_window(struct rp_comm *comm);
+
+#endif
