@@ -145,7 +145,7 @@ enum rp_wake rp_doorbell_poll(const struct rp_doorbell_end *end, const struct rp
  *   RP_ESYS     memfd, mmap or eventfd failed
  *   RP_EFORKED  a forked child
  */
-RP_MUST_USE rp_status rp_doorbell_self(const struct rp_doorbell_end **end);
+RP_MUST_USE rp_status rp_doorbell_self(struct rp_doorbell_end **end);
 
 /** rp_process_page_fd: the memfd to pass to a peer; -1 before rp_doorbell_self succeeded. */
 int rp_process_page_fd(void);
