@@ -1,0 +1,9 @@
+/* The acl interface in one include. */
+#ifndef REPRISE_ACL_ACL_H
+#define REPRISE_ACL_ACL_H
+
+#include "acl_rt.h"
+#include "acl_op.h"
+#include "acl_mdl.h"
+
+#endif
