@@ -1,0 +1,53 @@
+# The front door; CMake's presets do the work. `make help` lists what there is.
+
+PREFIX ?= /usr/local/reprise
+ROUNDS ?= 20
+ARGS ?=
+
+.DEFAULT_GOAL := debug
+.PHONY: debug release check asan tsan bench soak demo fmt fmt-check tidy deps install clean help
+
+debug: ## build with assertions on (the default)
+	cmake --preset debug && cmake --build --preset debug
+
+release: ## build as users run it
+	cmake --preset release && cmake --build --preset release
+
+check: debug ## run every suite on the debug build
+	ctest --preset debug
+
+asan: ## run every suite under ASan, LSan and UBSan
+	cmake --preset asan && cmake --build --preset asan && ctest --preset asan
+
+tsan: ## run the race programs under TSan
+	cmake --preset tsan && cmake --build --preset tsan && ctest --preset tsan
+
+bench: release ## run every bench on the release build
+	for bench in bench/*.c; do build/release/$${bench%.c} $(ARGS) || exit 1; done
+
+soak: debug ## repeat the rank and race tests ROUNDS times (20), until one fails
+	ctest --preset debug -L '^(ranks|race)$$' --repeat until-fail:$(ROUNDS)
+
+demo: ## train on digits, eager and replayed (ARGS="--ranks 4")
+	scripts/demo $(ARGS)
+
+fmt: ## lay out every file by .clang-format
+	scripts/format
+
+fmt-check: ## say which files are not laid out by .clang-format
+	scripts/format --check
+
+tidy: ## run clang-tidy over the rooms
+	scripts/tidy
+
+deps: ## fail when an include runs up between rooms
+	scripts/deps
+
+install: release ## install into PREFIX (/usr/local/reprise)
+	cmake --install build/release --prefix $(PREFIX)
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

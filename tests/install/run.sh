@@ -1,0 +1,82 @@
+#!/bin/sh
+# run.sh BUILD_DIR: install that build, move the installed tree, and use it as a stranger would: by the
+# environment script of each shell, by the linker names, by dlopen, by pkg-config and by CMake. Then build
+# the library alone, on a machine that lacks everything the tests need.
+
+set -eu
+
+[ $# -eq 1 ] || {
+    echo "usage: $0 BUILD_DIR" >&2
+    exit 2
+}
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset ASCEND_HOME_PATH ASCEND_INSTALL_PATH ASCEND_DIR ASCEND_CANN_PACKAGE_PATH LD_LIBRARY_PATH
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+cmake --install "$build" --prefix "$work/first" >"$work/install.log"
+home="$work/a place/reprise"
+mkdir "$work/a place"
+mv "$work/first" "$home"
+
+echo "== environment scripts"
+show='printf "%s|" "$ASCEND_HOME_PATH" "$ASCEND_INSTALL_PATH" "$ASCEND_DIR" "$ASCEND_CANN_PACKAGE_PATH"
+printf "%s" "$LD_LIBRARY_PATH"'
+same="$home|$home|$home|$home|$home/lib64"
+for shell in sh bash zsh; do
+    if ! command -v $shell >/dev/null; then
+        echo "   $shell is not on this machine: skipped"
+        continue
+    fi
+    for script in set_env.sh bin/setenv.bash; do
+        got=$(cd / && $shell -euc ". \"$home/$script\"; $show")
+        [ "$got" = "$same" ] || fail "$shell, $script: $got"
+        # Sourced twice, by a relative path, with entries of the caller's: once and in front.
+        got=$(cd "$home" && LD_LIBRARY_PATH="/x:$home/lib64:/y" \
+            $shell -euc ". ./$script; . ./$script; $show")
+        [ "$got" = "$same:/x:/y" ] || fail "$shell, $script, twice: $got"
+    done
+done
+. "$home/set_env.sh"
+
+echo "== linker names"
+g++ -std=c++14 "$here/dropin.cc" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" \
+    -lhccl -lascendcl -o "$work/dropin"
+"$work/dropin"
+
+echo "== dlopen and dlsym"
+gcc -Wall -Wextra -Werror "$here/symbols.c" -o "$work/symbols"
+"$work/symbols"
+
+echo "== pkg-config"
+flags() {
+    PKG_CONFIG_PATH="$home/lib64/pkgconfig" pkg-config "$@" reprise
+}
+[ "$(flags --modversion)" = 0.1.0 ] || fail "pkg-config answers version $(flags --modversion)"
+eval "g++ -std=c++14 '$here/dropin.cc' $(flags --cflags --libs) -o '$work/dropin-pkg-config'"
+"$work/dropin-pkg-config"
+
+echo "== find_package"
+cmake -S "$here/package" -B "$work/package" -G Ninja -DCMAKE_PREFIX_PATH="$home" >"$work/package.log"
+cmake --build "$work/package" >>"$work/package.log" || fail "$(cat "$work/package.log")"
+"$work/package/dropin"
+
+echo "== the library alone, with neither C++, Criterion nor zlib"
+cat >"$work/pkg-config" <<'LACKING'
+#!/bin/sh
+case " $* " in *criterion* | *zlib*) exit 1 ;; esac
+exec pkg-config "$@"
+LACKING
+chmod +x "$work/pkg-config"
+(CXX="$work/no-compiler" PKG_CONFIG="$work/pkg-config" cmake -S "$root" -B "$work/plain" -G Ninja \
+    -DBUILD_TESTING=OFF -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON -DRP_WERROR=ON &&
+    cmake --build "$work/plain") >"$work/plain.log" 2>&1 || fail "$(cat "$work/plain.log")"
+[ -f "$work/plain/lib64/libhccl.so" ] || fail "no library was built"
+echo "installed tree and plain build are usable"
