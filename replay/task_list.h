@@ -1,0 +1,67 @@
+#ifndef REPRISE_REPLAY_TASK_LIST_H
+#define REPRISE_REPLAY_TASK_LIST_H
+
+/*
+ * HOST_TS: what one rank does for one round of a collective, as a flat list.
+ *
+ * Lists are made by pure functions (capture/expand.h) and only read here. They
+ * name no pointer and no communicator: an address is a base, a block index and
+ * an offset, and the executor adds the user's buffers, the block stride and the
+ * round's offset. One list therefore serves every call of the same shape.
+ *
+ * Flow control is inside the list: a round ends with everything received and
+ * every window free again (a rank that consumed a peer's data signals it; a
+ * rank that put data waits for that signal), so rounds and ops never overlap.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+
+enum rp_ht_kind {
+    RP_HT_COPY = 0,   /* dst <- src, `bytes`                                        */
+    RP_HT_REDUCE = 1, /* dst <- left fold of `fold_count` inputs, see below         */
+    RP_HT_PUT = 2,    /* peer's window dst.base at dst.off <- src, `bytes`          */
+    RP_HT_SIGNAL = 3, /* one signal to `peer`, after all earlier puts to it         */
+    RP_HT_WAIT = 4,   /* take one signal of `peer`                                  */
+};
+
+enum rp_ht_base {
+    RP_HT_SEND = 0,    /* user's send buffer: + block * stride + round offset + off */
+    RP_HT_RECV = 1,    /* user's receive buffer: the same                           */
+    RP_HT_WIN_IN = 2,  /* own (for PUT: the peer's) window-in: + off                */
+    RP_HT_WIN_OUT = 3, /* own (for PUT: the peer's) window-out: + off               */
+};
+
+struct rp_ht_addr {
+    uint8_t base; /* enum rp_ht_base */
+    uint8_t reserved[3];
+    uint32_t block; /* SEND, RECV only: block index; the stride is the op's block in bytes */
+    uint64_t off;   /* bytes */
+};
+
+/*
+ * REDUCE folds positions 0 .. fold_count - 1 in order. Position `fold_own` is
+ * read from `src`; position p from own window-in at fold_off + p * fold_step.
+ */
+struct rp_ht_task {
+    uint8_t kind; /* enum rp_ht_kind */
+    uint8_t reserved[3];
+    uint32_t peer;
+    struct rp_ht_addr dst;
+    struct rp_ht_addr src;
+    uint64_t bytes; /* COPY, PUT: bytes; REDUCE: bytes of one input */
+    uint64_t fold_off;
+    uint32_t fold_step; /* bytes between two inputs in window-in */
+    uint16_t fold_count;
+    uint16_t fold_own;
+};
+static_assert(sizeof(struct rp_ht_task) == 64, "one task, one cache line");
+
+struct rp_task_list {
+    uint64_t round_count; /* elements of each block that one round handles */
+    uint32_t task_count;
+    uint32_t reserved;
+    struct rp_ht_task task[];
+};
+
+#endif
