@@ -1,0 +1,52 @@
+#ifndef REPRISE_CAPTURE_EXPAND_H
+#define REPRISE_CAPTURE_EXPAND_H
+
+/*
+ * Expansion: from one collective to one rank's HOST_TS task list. Pure
+ * functions of their arguments, so a test can make all ranks' lists in one
+ * process and prove what they do.
+ */
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "kernels/record.h"
+#include "replay/task_list.h"
+
+struct rp_expand_request {
+    uint16_t op;       /* enum rp_op_kind */
+    uint8_t dtype;     /* enum rp_dtype */
+    uint8_t reduce;    /* enum rp_reduce_op */
+    uint8_t algorithm; /* RP_ALGORITHM_MESH or RP_ALGORITHM_RING */
+    uint32_t root;
+    uint32_t rank;
+    uint32_t size;
+    uint64_t count;        /* elements of each block that this round handles, >= 1 */
+    uint64_t window_bytes; /* of window-in and of window-out */
+};
+
+/** rp_expand_round_count: most elements of each block that one round can handle; 0 if not even one fits. */
+uint64_t rp_expand_round_count(const struct rp_expand_request *request);
+
+/**
+ * rp_expand: a new list (malloc; the caller frees it with rp_free).
+ * RP_ENOTSUP for an operator that the algorithm does not know, RP_ENOMEM.
+ */
+RP_MUST_USE rp_status rp_expand(
+        const struct rp_expand_request *request, struct rp_task_list **out);
+
+/* One per algorithm file; RP_ENOTSUP for operators it does not know. */
+RP_MUST_USE rp_status rp_expand_mesh(
+        const struct rp_expand_request *request, struct rp_task_list **out);
+RP_MUST_USE rp_status rp_expand_ring(
+        const struct rp_expand_request *request, struct rp_task_list **out);
+
+/*
+ * The expansion cache: lists by shape, per communicator, kept until the
+ * communicator is freed. Thread-safe; a hit is a lookup under a short lock.
+ */
+struct rp_comm;
+RP_MUST_USE rp_status rp_expand_cached(struct rp_comm *comm, const struct rp_expand_request *request,
+        const struct rp_task_list **out);
+
+#endif

@@ -1,0 +1,39 @@
+#ifndef REPRISE_CAPTURE_SELECT_H
+#define REPRISE_CAPTURE_SELECT_H
+
+/*
+ * The support matrix as one table (operators x expansions), and the selector
+ * that reads it: AIV or HOST_TS, and which algorithm. Every input is agreed by
+ * all ranks at init, so all ranks choose alike.
+ */
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "kernels/record.h"
+
+struct rp_comm;
+
+struct rp_matrix_row {
+    uint16_t op; /* enum rp_op_kind */
+    bool aiv;
+    bool host_ts;
+    bool reduces;
+    bool in_place;
+};
+
+/** rp_matrix_row: the operator's row; NULL for an operator that is not built. */
+const struct rp_matrix_row *rp_matrix_row(unsigned op);
+extern const struct rp_matrix_row rp_matrix[];
+extern const unsigned rp_matrix_rows;
+
+/**
+ * rp_select: expansion and algorithm of `op` on `comm` for `bytes` of payload a
+ * rank. design.md "Which expansion": unset: AIV on one node; HOST, HOST_TS,
+ * AI_CPU...: HOST_TS; AIV: AIV; the config's field wins over the environment.
+ * RP_ENOTSUP: AIV-only asked for where AIV does not reach.
+ */
+RP_MUST_USE rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t bytes,
+        enum rp_expansion *expansion, enum rp_algorithm *algorithm);
+
+#endif
