@@ -23,14 +23,8 @@ extern "C" {
 #define ACL_CONST_INT(name, value) static const int name = value
 #define ACL_CONST_UINT32(name, value) static const uint32_t name = value
 #else
-#define ACL_CONST_INT(name, value) \
-    enum {                         \
-        name = value               \
-    }
-#define ACL_CONST_UINT32(name, value) \
-    enum {                            \
-        name = value                  \
-    }
+#define ACL_CONST_INT(name, value) enum { name = value }
+#define ACL_CONST_UINT32(name, value) enum { name = value }
 #endif
 
 /** 0 is success. First digit of a code: 1 the caller or its environment, 2 a resource or a

@@ -3,8 +3,8 @@
 #ifndef REPRISE_RT_MANAGED_H
 #define REPRISE_RT_MANAGED_H
 
-#include "rt_handles.h"
 #include "rt_copy.h"
+#include "rt_handles.h"
 
 #ifdef __cplusplus
 extern "C" {

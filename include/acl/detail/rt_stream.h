@@ -3,8 +3,8 @@
 #ifndef REPRISE_RT_STREAM_H
 #define REPRISE_RT_STREAM_H
 
-#include "rt_handles.h"
 #include "rt_device.h"
+#include "rt_handles.h"
 
 #ifdef __cplusplus
 extern "C" {
