@@ -18,7 +18,6 @@ extern "C" {
 
 /* An integer constant that C accepts wherever it wants a constant expression
  * (case labels, array sizes), and that is an object of a fixed type in C++. */
-
 #ifdef __cplusplus
 #define ACL_CONST_INT(name, value) static const int name = value
 #define ACL_CONST_UINT32(name, value) static const uint32_t name = value
@@ -263,7 +262,6 @@ ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char *func, const
 
 /* `fmt` is the first of the variadic arguments, so that a call with a format
  * alone is standard C. */
-
 #define ACL_APP_LOG(level, ...) aclAppLog(level, __func__, __FILE__, __LINE__, __VA_ARGS__)
 
 #ifdef __cplusplus
