@@ -24,13 +24,31 @@
  *
  * Rules (checked with Spin, tests/model/lines.pml):
  *  - line k % 2 and slot k % 2 are written for op k only when every peer's
- *    `done` covers op k - 2, their last user;
+ *    `done` covers op k - 2, their last user. Every op uses its line, also a
+ *    zero-copy one: its digest stands there;
  *  - `done` is published before every wait, by every op, also a rooted one;
  *  - a zero-copy op is complete when every peer's `done` covers it;
  *  - a failure revokes every op announced and not complete (`revoked_from`),
  *    peers look before the first access, once a chunk and after the last;
+ *  - a rank looks for revocations of an op only after it has announced it, so a
+ *    peer that is seen not to have announced a revoked op will never touch its
+ *    memory (rp_lines_released);
  *  - a death or a leave counts only after that rank's counters have been read
  *    once more.
+ *
+ * Orders. Payloads, slots, windows, records and arenas are plain memory:
+ *  [L1] the seq_cst store of `arrived` publishes a rank's inputs, its record and
+ *       its word; the load that sees it may read them;
+ *  [L2] the store of `done` ends a rank's reads; the load that sees it may
+ *       overwrite what was read;
+ *  [L3] `revoked_from` against `arrived`: store one, load the other, on both
+ *       sides, all seq_cst; one of the two ranks sees the other;
+ *  [L4] `error` publishes culprit and error_seq;
+ *  [L5] `left` and `gone` come after the rank's last counters;
+ *  [L6] the stage counters, as [L1] and [L2] for window halves.
+ * The counters' loads are seq_cst, which costs nothing on x86-64 and AArch64,
+ * because a thread that is about to sleep looks with them once more (the
+ * doorbell's rule, [D1] in base/doorbell.h).
  */
 
 #include <stdatomic.h>
@@ -43,6 +61,7 @@
 #define RP_LINE_PAYLOAD_BYTES 40
 #define RP_RECORD_RING 64
 #define RP_SLOT_BYTES (32u * 1024u)
+#define RP_NO_RANK UINT32_MAX
 
 struct rp_line {
     _Alignas(RP_CACHELINE) _Atomic uint64_t arrived;
@@ -56,7 +75,7 @@ struct rp_rank_status {
     _Alignas(RP_CACHELINE) _Atomic uint64_t revoked_from; /* first revoked op; 0: none */
     _Atomic uint32_t left;                                /* 1: HcclCommDestroy was called */
     _Atomic uint32_t error;   /* acknowledged: -(rp_status); this rank touches no peer any more */
-    _Atomic uint32_t culprit; /* rank that caused it, or UINT32_MAX */
+    _Atomic uint32_t culprit; /* rank that caused it, or RP_NO_RANK */
     _Atomic uint32_t reserved;
     _Atomic uint64_t error_seq; /* op at which it happened */
 };
@@ -64,7 +83,7 @@ static_assert(sizeof(struct rp_rank_status) == RP_CACHELINE, "one status, one ca
 
 struct rp_stage_counters {
     _Alignas(RP_CACHELINE) _Atomic uint64_t arrived; /* rounds whose window-in is filled */
-    _Atomic uint64_t done;                           /* rounds whose reads are finished */
+    _Atomic uint64_t done; /* rounds whose accesses to peers' windows are finished */
 };
 static_assert(sizeof(struct rp_stage_counters) == RP_CACHELINE, "one cache line");
 
@@ -75,104 +94,236 @@ struct rp_rank_block {
     struct rp_record record[RP_RECORD_RING];
 };
 static_assert(sizeof(struct rp_rank_block) == 256 + 64 * 64, "block layout is shared");
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would not cross processes");
 
 /* One rank of the communicator as this rank's process sees it. Filled by transport at init. */
 struct rp_peer {
     struct rp_rank_block *block;
-    uint8_t *slot[2];           /* RP_SLOT_BYTES each */
-    uint8_t *window_in;         /* window_bytes */
-    uint8_t *window_out;        /* window_bytes */
-    _Atomic uint64_t *signal;   /* one counter per rank, RP_CACHELINE apart */
-    uint8_t *arena;             /* this process's mapping of the rank's arena; NULL: none */
+    uint64_t seen_arrived; /* largest values read so far; only grow */
+    uint64_t seen_done;
+    uint8_t *slot[2];         /* RP_SLOT_BYTES each */
+    _Atomic uint32_t gone;    /* set by transport's liveness check: the process has died */
+    uint8_t *window_in;       /* window_bytes */
+    uint8_t *window_out;      /* window_bytes */
+    _Atomic uint64_t *signal; /* one counter per rank, RP_CACHELINE apart */
+    uint8_t *arena;           /* this process's mapping of the rank's arena; NULL: none */
     uint64_t arena_bytes;
     struct rp_doorbell_end *bell; /* of the rank's process */
-    _Atomic uint32_t gone;      /* set by transport's liveness check: the process has died */
-    uint64_t seen_arrived;      /* largest values read so far; only grow */
-    uint64_t seen_done;
 };
 
 /* One rank's end of the protocol. Used by one thread at a time (the device's baton). */
 struct rp_lines {
     uint32_t rank;
     uint32_t size;
-    struct rp_peer *peer; /* [size], own entry included */
-    struct rp_doorbell_end **bells; /* one per peer process other than this one */
+    struct rp_peer *peer;           /* [size], own entry included */
+    struct rp_doorbell_end **bells; /* see rp_lines_add_bell */
     uint32_t bell_count;
     bool zero_copy;        /* every pair of ranks can map each other's arena */
     uint64_t window_bytes; /* of each rank's window-in and window-out */
-    uint64_t base;         /* sequence number before the first op */
+    uint64_t base;         /* sequence number before the first op; a multiple of RP_SEQ_BASE_UNIT */
     uint64_t announced;    /* own `arrived` */
     uint64_t finished;     /* own `done`, perhaps not yet published */
     uint64_t published;    /* own `done` as peers can see it */
     uint64_t completed;    /* every op up to here is complete on this rank */
     uint64_t stage_round;  /* staged rounds this rank has finished */
+    uint32_t culprit;      /* rank named by the last failure that a function here returned */
+    const void **srcs;     /* [size], scratch of the kernel that is being stepped */
+    void **dsts;           /* [size], the same */
 };
 
+/** rp_rank_block_init: counters at `base`, the rest 0. By the block's owner, before peers map it.
+ */
+void rp_rank_block_init(struct rp_rank_block *block, uint64_t base);
+
 /**
- * rp_lines_announce: try to announce op announced + 1 with `record` (seq and
- * digest are filled in) and up to RP_LINE_PAYLOAD_BYTES of `payload` (NULL: none).
+ * rp_lines_init: the end of rank `rank` of `size`, with cleared entries in
+ * `peer` and no bells; nothing is published. The caller then fills the shared
+ * fields of each peer, zero_copy and window_bytes, and adds the bells. Every
+ * block must have been initialised with the same `base`.
+ *
+ *   RP_ENOMEM  nothing was allocated
+ */
+RP_MUST_USE rp_status rp_lines_init(
+        struct rp_lines *lines, uint32_t rank, uint32_t size, uint64_t base);
+
+/** rp_lines_fini: free what rp_lines_init allocated. Publishes nothing. */
+void rp_lines_fini(struct rp_lines *lines);
+
+/**
+ * rp_lines_add_bell: a bell to ring with every publication: that of each other
+ * process with a member, and this process's own when it holds another member.
+ * The same bell counts once. At most `size` bells. `bell` outlives `lines`.
+ */
+void rp_lines_add_bell(struct rp_lines *lines, struct rp_doorbell_end *bell);
+
+/**
+ * rp_lines_ready: RP_OK when op announced + 1 may be announced and its slot
+ * filled; else what rp_lines_announce would answer.
+ */
+RP_MUST_USE rp_status rp_lines_ready(struct rp_lines *lines);
+
+/**
+ * rp_lines_announce: try to announce op announced + 1 with a copy of `record`
+ * (in which seq is filled in, and the digest where it is 0) and up to
+ * RP_LINE_PAYLOAD_BYTES of `payload` (NULL: none).
  *
  * RP_OK        announced, `done` published with it, peers' doorbells rung
  * RP_AGAIN     a peer's `done` does not yet cover the line's last use; nothing
  *              was written (but an unpublished `done` was)
- * RP_EREMOTE…  as rp_lines_wait_*: that peer will never get there
+ * else         as rp_lines_done: that peer will never get there
  */
 RP_MUST_USE rp_status rp_lines_announce(struct rp_lines *lines, const struct rp_record *record,
         const void *payload, size_t payload_bytes);
+
+/* Out of line: look at both lines, then for the reason why a wait will not end. */
+RP_MUST_USE rp_status rp_lines_arrived_slow(struct rp_lines *lines, uint32_t q, uint64_t seq);
+RP_MUST_USE rp_status rp_lines_done_slow(struct rp_lines *lines, uint32_t q, uint64_t seq);
+RP_MUST_USE rp_status rp_lines_revoked(struct rp_lines *lines, uint32_t q, uint64_t seq);
+RP_MUST_USE rp_status rp_lines_differ(
+        struct rp_lines *lines, uint32_t q, uint64_t seq, uint64_t digest);
 
 /**
  * rp_lines_arrived, rp_lines_done: whether rank `q` has arrived at / is done
  * with op `seq`. RP_OK, RP_AGAIN, or the error that explains why it never will
  * (q died, left, or revoked it; the sentence names q, the op and the cause).
+ * A failure that q published is returned as q's own cause; `lines->culprit` is
+ * the rank behind it.
  */
-RP_MUST_USE rp_status rp_lines_arrived(struct rp_lines *lines, uint32_t q, uint64_t seq);
-RP_MUST_USE rp_status rp_lines_done(struct rp_lines *lines, uint32_t q, uint64_t seq);
+RP_MUST_USE static inline rp_status rp_lines_arrived(
+        struct rp_lines *lines, uint32_t q, uint64_t seq)
+{
+    struct rp_peer *peer = &lines->peer[q];
+    if (peer->seen_arrived >= seq) {
+        return RP_OK;
+    }
+    // seq_cst [L1] [D1]: pairs with the store in rp_lines_announce.
+    const struct rp_line *line = &peer->block->line[seq % 2];
+    const uint64_t arrived = atomic_load_explicit(&line->arrived, memory_order_seq_cst);
+    if (RP_UNLIKELY(arrived < seq)) {
+        return rp_lines_arrived_slow(lines, q, seq);
+    }
+    peer->seen_arrived = arrived;
+    // seq_cst [L2]: pairs with the stores of `done` in line.c; the same cache line, so it is free.
+    const uint64_t done = atomic_load_explicit(&line->done, memory_order_seq_cst);
+    if (done > peer->seen_done) {
+        peer->seen_done = done;
+    }
+    return RP_OK;
+}
+
+RP_MUST_USE static inline rp_status rp_lines_done(struct rp_lines *lines, uint32_t q, uint64_t seq)
+{
+    return RP_LIKELY(lines->peer[q].seen_done >= seq) ? RP_OK : rp_lines_done_slow(lines, q, seq);
+}
 
 /** rp_lines_all_arrived, rp_lines_all_done: the same over every peer. */
 RP_MUST_USE rp_status rp_lines_all_arrived(struct rp_lines *lines, uint64_t seq);
 RP_MUST_USE rp_status rp_lines_all_done(struct rp_lines *lines, uint64_t seq);
 
-/** rp_lines_stage_arrived / _done: the same for the round counters of staged ops. */
+/**
+ * rp_lines_stage_arrived / _done: the same for the round counters of staged
+ * ops. A failure counts when it covers the op announced last.
+ */
 RP_MUST_USE rp_status rp_lines_stage_arrived(struct rp_lines *lines, uint32_t q, uint64_t round);
 RP_MUST_USE rp_status rp_lines_stage_done(struct rp_lines *lines, uint32_t q, uint64_t round);
+
+/** rp_lines_stage_fill, rp_lines_stage_finish: publish own arrived / done = `round` and ring. */
+void rp_lines_stage_fill(struct rp_lines *lines, uint64_t round);
+void rp_lines_stage_finish(struct rp_lines *lines, uint64_t round);
+
+/* What stands before the look at `revoked_from` that ends an access: the access's own loads must
+ * not be satisfied after it. x86-64 keeps loads in order, so only the compiler must be told. */
+static inline void rp_lines_order_loads(void)
+{
+    atomic_signal_fence(memory_order_acquire);
+#if defined(__aarch64__)
+    __asm__ volatile("dmb ishld" ::: "memory");
+#elif !defined(__x86_64__)
+    atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
+/** rp_lines_check_one: RP_OK while rank `q` has not revoked op `seq`; else the error. */
+RP_MUST_USE static inline rp_status rp_lines_check_one(
+        struct rp_lines *lines, uint32_t q, uint64_t seq)
+{
+    // seq_cst [L3]: pairs with the store in rp_lines_fail.
+    const uint64_t revoked_from =
+            atomic_load_explicit(&lines->peer[q].block->status.revoked_from, memory_order_seq_cst);
+    // 0 is no op at all; less one it is larger than any.
+    return RP_LIKELY(revoked_from - 1 >= seq) ? RP_OK : rp_lines_revoked(lines, q, seq);
+}
 
 /**
  * rp_lines_check: RP_OK while no peer has revoked op `seq`; else the error.
  * One load a peer. Called before the first access, once a chunk, after the last.
  */
-RP_MUST_USE rp_status rp_lines_check(struct rp_lines *lines, uint64_t seq);
+RP_MUST_USE static inline rp_status rp_lines_check(struct rp_lines *lines, uint64_t seq)
+{
+    rp_lines_order_loads();
+    for (uint32_t q = 0; q < lines->size; q++) {
+        if (q == lines->rank) {
+            continue;
+        }
+        const rp_status st = rp_lines_check_one(lines, q, seq);
+        if (RP_UNLIKELY(st != RP_OK)) {
+            return st;
+        }
+    }
+    return RP_OK;
+}
 
 /**
  * rp_lines_match: RP_OK when the digest that `q` announced for `seq` equals
  * `digest`; RP_EMISMATCH with both calls named otherwise. Only after
  * rp_lines_arrived(lines, q, seq) was RP_OK and before this rank's `done` covers seq.
  */
-RP_MUST_USE rp_status rp_lines_match(
-        struct rp_lines *lines, uint32_t q, uint64_t seq, uint64_t digest);
+RP_MUST_USE static inline rp_status rp_lines_match(
+        struct rp_lines *lines, uint32_t q, uint64_t seq, uint64_t digest)
+{
+    // relaxed: [L1] has ordered it; q writes it again only when our `done` covers seq.
+    const uint64_t word =
+            atomic_load_explicit(&lines->peer[q].block->line[seq % 2].word, memory_order_relaxed);
+    return RP_LIKELY(word == digest) ? RP_OK : rp_lines_differ(lines, q, seq, digest);
+}
 
 /** rp_lines_record: copy of q's record of op `seq`; same conditions as rp_lines_match. */
 struct rp_record rp_lines_record(const struct rp_lines *lines, uint32_t q, uint64_t seq);
 
 /** rp_lines_finish: own reads and writes of op `seq` are over; published by the next flush. */
-void rp_lines_finish(struct rp_lines *lines, uint64_t seq);
+static inline void rp_lines_finish(struct rp_lines *lines, uint64_t seq)
+{
+    lines->finished = seq;
+}
 
 /** rp_lines_flush: publish `done` if it is ahead of what peers see. Before every wait. */
 void rp_lines_flush(struct rp_lines *lines);
 
-/** rp_lines_ring: ring every peer process that sleeps (after a store of any shared word). */
-void rp_lines_ring(struct rp_lines *lines);
+/**
+ * rp_lines_complete: op `seq` is complete on this rank. Ops may complete out of
+ * order; `completed` advances when no earlier one is open.
+ */
+void rp_lines_complete(struct rp_lines *lines, uint64_t seq);
+
+/** rp_lines_ring: ring every process that sleeps (after a store of any shared word). */
+static inline void rp_lines_ring(struct rp_lines *lines)
+{
+    for (uint32_t i = 0; i < lines->bell_count; i++) {
+        rp_doorbell_ring(lines->bells[i]);
+    }
+}
 
 /**
  * rp_lines_fail: this rank gives up at op `seq`: revoke every op announced and
- * not complete, publish cause and culprit (UINT32_MAX: unknown), ring. After it
+ * not complete, publish cause and culprit (RP_NO_RANK: unknown), ring. After it
  * this rank makes no access to a peer's memory. Idempotent: the first cause stays.
  */
 void rp_lines_fail(struct rp_lines *lines, rp_status cause, uint32_t culprit, uint64_t seq);
 
 /**
  * rp_lines_released: after rp_lines_fail, whether no peer can touch this rank's
- * memory any more: each peer is done with every revoked op, has acknowledged
- * (its own error is published), has not announced any of them, or is dead.
+ * memory any more: each peer is done with every revoked op that it has
+ * announced, has acknowledged (its own error is published), or is dead.
  */
 bool rp_lines_released(struct rp_lines *lines);
 
@@ -182,9 +333,8 @@ void rp_lines_leave(struct rp_lines *lines);
 /**
  * rp_lines_waiting_for: writes "arrived: 0-3,5; missing: 4 (last done #16)" for
  * op `seq` into `text`; for timeout reports. Names no rank it has not looked at.
- * Returns the lowest missing rank or UINT32_MAX.
+ * Returns the lowest missing rank or RP_NO_RANK.
  */
-uint32_t rp_lines_waiting_for(
-        struct rp_lines *lines, uint64_t seq, char *text, size_t bytes);
+uint32_t rp_lines_waiting_for(struct rp_lines *lines, uint64_t seq, char *text, size_t bytes);
 
 #endif

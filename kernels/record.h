@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RP_CACHELINE 64
+#include "base/util.h"
 
 /* Operators that a communicator sequences. The values are HcclCMDType's. */
 enum rp_op_kind {
@@ -43,8 +43,14 @@ enum rp_buffer_class {
     RP_CLASS_STAGED = 1,     /* anywhere else: all ranks run this op in rounds through windows */
 };
 
+/*
+ * Sequence numbers of a communicator start behind a base that is a multiple of
+ * this unit, so that texts can show the op's own number: the lower half.
+ */
+#define RP_SEQ_BASE_UNIT (UINT64_C(1) << 32)
+
 struct rp_record {
-    uint64_t digest;      /* rp_record_digest(): what must be equal on all ranks */
+    uint64_t digest;      /* rp_record_digest(): what must be equal on all ranks; 0: not yet made */
     uint64_t seq;         /* communicator sequence number, filled at run time */
     uint64_t count;       /* elements, as the API call counts them */
     uint64_t send_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
@@ -61,6 +67,9 @@ struct rp_record {
     uint32_t task;        /* index of the collective within its graph */
 };
 static_assert(sizeof(struct rp_record) == RP_CACHELINE, "one record, one line");
+
+/* Enough for any text that rp_record_describe() makes. */
+#define RP_RECORD_TEXT_BYTES 192
 
 /**
  * rp_record_digest: 64-bit hash of the fields that all ranks must agree on
