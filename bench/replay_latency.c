@@ -290,7 +290,7 @@ static void run_rank(struct rank *rank)
     static double floors[ROUNDS * SIZES];
     cpu_set_t core;
     CPU_ZERO(&core);
-    CPU_SET(rank->id, &core);
+    CPU_SET((unsigned)rank->id, &core);
     if (sched_setaffinity(0, sizeof core, &core) != 0 && rank->id == 0) {
         printf("(ranks are not pinned: fewer than two cores may be used here)\n");
     }
