@@ -5,7 +5,7 @@ ROUNDS ?= 20
 ARGS ?=
 
 .DEFAULT_GOAL := debug
-.PHONY: debug release check asan tsan bench soak demo fmt fmt-check tidy deps install clean help
+.PHONY: debug release check asan tsan bench soak demo fmt fmt-check tidy deps docs install clean help
 
 debug: ## build with assertions on (the default)
 	cmake --preset debug && cmake --build --preset debug
@@ -42,6 +42,9 @@ tidy: ## run clang-tidy over the rooms
 
 deps: ## fail when an include runs up between rooms
 	scripts/deps
+
+docs: release ## write the pages of docs/ that are made from the code
+	scripts/docs
 
 install: release ## install into PREFIX (/usr/local/reprise)
 	cmake --install build/release --prefix $(PREFIX)

@@ -26,7 +26,8 @@ install(FILES ${PROJECT_BINARY_DIR}/setenv.bash DESTINATION bin)
 configure_file(cmake/reprise.pc.in reprise.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/reprise.pc DESTINATION lib64/pkgconfig)
 
-set(package_dir lib64/cmake/Reprise)
+# Below share/, since find_package() looks into PREFIX/lib64 on some distributions only.
+set(package_dir share/cmake/Reprise)
 configure_package_config_file(cmake/RepriseConfig.cmake.in RepriseConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(RepriseConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -53,13 +53,14 @@ g++ -std=c++14 "$here/dropin.cc" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_P
 
 echo "== dlopen and dlsym"
 gcc -Wall -Wextra -Werror "$here/symbols.c" -o "$work/symbols"
-"$work/symbols"
+version=$(sed -n 's/^#define REPRISE_VERSION_[A-Z]* //p' "$root/include/reprise/reprise.h" | paste -s -d .)
+"$work/symbols" "$version"
 
 echo "== pkg-config"
 flags() {
     PKG_CONFIG_PATH="$home/lib64/pkgconfig" pkg-config "$@" reprise
 }
-[ "$(flags --modversion)" = 0.1.0 ] || fail "pkg-config answers version $(flags --modversion)"
+[ "$(flags --modversion)" = "$version" ] || fail "pkg-config answers version $(flags --modversion)"
 eval "g++ -std=c++14 '$here/dropin.cc' $(flags --cflags --libs) -o '$work/dropin-pkg-config'"
 "$work/dropin-pkg-config"
 

@@ -1,8 +1,10 @@
 // Looks the library up as frameworks do: by name, with dlopen, and each function
-// with dlsym. Not linked with it, so all is found by LD_LIBRARY_PATH alone.
+// with dlsym. Not linked with it, so all is found by LD_LIBRARY_PATH alone. The
+// argument is the version that the library is to have.
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 static int faults;
 
@@ -14,7 +16,7 @@ static void check(int holds, const char *what, const char *name)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const char *const names[] = { "libhccl.so", "libhcomm.so", "libascendcl.so",
         "libacl_rt.so", "libacl_rt_impl.so", "libmsprofiler.so", "libprofapi.so",
@@ -41,5 +43,9 @@ int main(void)
                 "HcclCommWorkingDevNicSet");
         check(dlsym(library, "rp_fail") == NULL, "an internal function is visible", "rp_fail");
     }
+    const char *(*version)(void) = NULL;
+    *(void **)&version = dlsym(dlopen("libreprise.so.0", RTLD_NOW), "reprise_version");
+    check(argc == 2 && version != NULL && strcmp(version(), argv[1]) == 0, "another version",
+            "reprise_version");
     return faults != 0;
 }
