@@ -164,6 +164,12 @@ struct rp_ifname_filter {
     char name[RP_ENV_IFNAMES_MAX][RP_ENV_IFNAME_MAX];
 };
 
+/* Physical device ids, ascending. */
+struct rp_device_list {
+    uint32_t count;
+    uint16_t id[RP_ENV_DEVICES_MAX];
+};
+
 struct rp_port_range {
     uint16_t first;
     uint16_t last;
@@ -261,16 +267,16 @@ enum rp_isa {
 /* REPRISE_* and ASCEND_*. */
 struct rp_device_env {
     uint64_t set;
-    uint32_t device_count;  /* devices of the machine; physical ids 0 .. device_count - 1 */
-    uint32_t visible_count; /* what aclrtGetDeviceCount answers */
-    uint16_t visible[RP_ENV_DEVICES_MAX]; /* logical id -> physical id */
+    uint32_t device_count;         /* devices of the machine: 0 .. device_count - 1 */
+    struct rp_device_list visible; /* what the program sees: logical id -> physical id; its count
+                                      is what aclrtGetDeviceCount answers, and may be 0 */
     char soc_name[RP_ENV_NAME_MAX];
     uint64_t device_memory_bytes; /* 0: the machine's RAM */
     enum rp_progress progress;
     enum rp_isa isa;
     uint32_t aiv_cores;
     char node_id[RP_ENV_NAME_MAX]; /* "" unset */
-    uint32_t tiny_bytes;           /* largest tiny payload; UINT32_MAX: measured default */
+    uint64_t tiny_bytes;           /* largest tiny payload; UINT64_MAX: measured default */
     uint64_t small_bytes;          /* largest small payload; UINT64_MAX: measured default */
     enum rp_log_level log_level;
     bool log_stdout;
@@ -306,9 +312,10 @@ static inline bool rp_env_is_set(uint64_t set, enum rp_env_id id)
 static_assert(RP_ENV_COUNT <= 64, "one bit each in `set`");
 
 /*
- * Parsers of the texts that HcclCommConfig carries too. All follow the rule for blanks, leave
- * `*out` untouched on failure and describe it with rp_fail(); `name` is what the sentence calls the
- * text: "HCCL_ALGO", "hcclAlgo".
+ * Parsers of the texts that HcclCommConfig carries too. An empty text is unset: RP_OK, and `*out`
+ * is untouched, so a caller fills it with the environment's value before. `*out` is untouched on
+ * failure too, which is described with rp_fail(); `name` is what the sentence calls the text:
+ * "hcclAlgo".
  *
  *   RP_EPARAM  the text breaks the syntax or a range
  */
@@ -319,7 +326,7 @@ RP_MUST_USE rp_status rp_env_parse_retry_enable(
 RP_MUST_USE rp_status rp_env_parse_retry_params(
         const char *name, const char *text, struct rp_retry_params *out);
 
-/* Seconds with up to two decimals, 0 .. 2147483647; see rp_env_exec_timeout_*(). */
+/* Seconds with up to two decimals, 0 to 2147483647; see rp_env_exec_timeout_aiv_ns(). */
 RP_MUST_USE rp_status rp_env_parse_exec_timeout(
         const char *name, const char *text, uint64_t *timeout_ns);
 

@@ -1,0 +1,11 @@
+/* Writes docs/environment.md to standard output. */
+
+#include <stdio.h>
+
+#include "base/env_table.h"
+
+int main(void)
+{
+    rp_env_doc_write(stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
