@@ -47,7 +47,7 @@ done
 . "$home/set_env.sh"
 
 echo "== linker names"
-g++ -std=c++14 "$here/dropin.cc" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" \
+g++ -std=c++14 "$here/dropin.cpp" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" \
     -lhccl -lascendcl -o "$work/dropin"
 "$work/dropin"
 
@@ -61,7 +61,7 @@ flags() {
     PKG_CONFIG_PATH="$home/lib64/pkgconfig" pkg-config "$@" reprise
 }
 [ "$(flags --modversion)" = "$version" ] || fail "pkg-config answers version $(flags --modversion)"
-eval "g++ -std=c++14 '$here/dropin.cc' $(flags --cflags --libs) -o '$work/dropin-pkg-config'"
+eval "g++ -std=c++14 '$here/dropin.cpp' $(flags --cflags --libs) -o '$work/dropin-pkg-config'"
 "$work/dropin-pkg-config"
 
 echo "== find_package"
