@@ -2,10 +2,13 @@
 """Writes docs/api.md: which functions the public headers declare, which of them the library
 exports, and which the tests call.
 
-    tools/api_list.py [--lib PATH] [--check]
+    tools/api_list.py [--lib PATH] [--out PATH] [--check]
 
 --lib    the library to look into; by default the newest build/*/lib64/libreprise.so
+--out    where to write instead of docs/api.md
 --check  write nothing; fail if docs/api.md is not what would be written
+
+Also fails if the library exports a function that no header declares.
 """
 
 import argparse
@@ -74,7 +77,9 @@ def read_exports(library):
     output = subprocess.run(
         ["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True
     ).stdout
-    return {line.split()[-1].split("@")[0] for line in output.splitlines() if line}
+    fields = [line.split() for line in output.splitlines() if line]
+    # A is the version node of the symbol map, not something that a program can call.
+    return {field[-1].split("@")[0] for field in fields if field[-2] != "A"}
 
 
 def read_test_words():
@@ -108,16 +113,22 @@ def make_page(headers, exports, words):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--lib", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=PAGE)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
 
     library = options.lib or find_library()
     if library is not None and not library.exists():
         sys.exit(f"api_list: no such library: {library}")
-    page = make_page(read_headers(), read_exports(library), read_test_words())
+    headers, exports = read_headers(), read_exports(library)
+    page = make_page(headers, exports, read_test_words())
+    known = {function for declared, _ in headers.values() for function in declared}
+    stray = sorted(exports - known)
+    if stray:
+        sys.exit("api_list: exported, but declared by no header: " + ", ".join(stray))
     if not options.check:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(page)
+        options.out.parent.mkdir(exist_ok=True)
+        options.out.write_text(page)
         return
     if library is None:
         sys.exit("api_list: --check needs a library; build first or name one with --lib")

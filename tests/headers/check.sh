@@ -1,10 +1,10 @@
-#!/usr/bin/env bash
+#!/bin/sh
 # Compiles every public header alone, all of them together, and the checks of values, layouts and
 # prototypes beside this script: with gcc and clang, as C11 and as C++11, warnings as errors.
-# Usage: check.sh SOURCE_ROOT. Prints a line per failure; exits 0 only if there was none.
+# Usage: check.sh [SOURCE_ROOT]. Prints a line per failure; exits 0 only if there was none.
 set -u
 
-root=${1:?usage: check.sh SOURCE_ROOT}
+root=${1:-$(cd "$(dirname "$0")/../.." && pwd)}
 include=$root/include
 checks=$root/tests/headers
 work=$(mktemp -d) || exit 2
@@ -33,22 +33,21 @@ fail()
 # compile COMPILER LANGUAGE FILE WHAT
 compile()
 {
-    local log
     compiled=$((compiled + 1))
-    case $2 in
-    c) set -- "$@" -std=c11 ;;
-    c++) set -- "$@" -std=c++11 ;;
-    esac
-    if ! log=$("$1" -x "$2" "$5" -Wall -Wextra -pedantic -Werror -I "$include" \
-        -fsyntax-only "$3" 2>&1); then
-        fail "$4 ($1 $5): $(grep -m1 -E 'error|No such' <<<"$log")"
+    if [ "$2" = c ]; then
+        standard=c11
+    else
+        standard=c++11
+    fi
+    if ! "$1" -x "$2" -std=$standard -Wall -Wextra -pedantic -Werror -I "$include" \
+        -fsyntax-only "$3" 2>"$work/log"; then
+        fail "$4 ($1 -std=$standard): $(grep -m1 -E 'error|No such' "$work/log")"
     fi
 }
 
 # every_way FILE WHAT
 every_way()
 {
-    local compiler language
     for compiler in gcc clang; do
         for language in c c++; do
             compile "$compiler" "$language" "$1" "$2"
