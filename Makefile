@@ -46,8 +46,10 @@ deps: ## fail when an include runs up between rooms
 docs: release ## write the pages of docs/ that are made from the code
 	scripts/docs
 
-install: release ## install into PREFIX (/usr/local/reprise)
-	cmake --install build/release --prefix $(PREFIX)
+install: ## build the library alone and install it into PREFIX (/usr/local/reprise)
+	cmake -S . -B build/install -G Ninja -DBUILD_TESTING=OFF
+	cmake --build build/install
+	cmake --install build/install --prefix $(PREFIX)
 
 clean: ## remove build/
 	rm -rf build
