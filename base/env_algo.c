@@ -127,7 +127,7 @@ enum rp_env_outcome rp_env_parse_algorithms(const struct rp_env_input *input, vo
     if (!rp_env_squeeze(input->text, config.text, sizeof(config.text))) {
         return rp_env_complain(input, RP_ENV_BAD, "longer than %d characters", RP_ENV_ALGO_MAX - 1);
     }
-    strcpy(text, config.text);
+    rp_text_copy(text, sizeof(text), config.text);
     enum rp_env_outcome outcome = RP_ENV_TAKEN;
     char *rest = text;
     if (strchr(text, '=') == NULL) {

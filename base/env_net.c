@@ -12,8 +12,7 @@ enum rp_env_outcome rp_env_parse_ip(const struct rp_env_input *input, void *fiel
 {
     struct rp_ip ip = { 0 };
     char text[INET6_ADDRSTRLEN + RP_ENV_IFNAME_MAX];
-    if (strlen(input->text) < sizeof(text)) {
-        strcpy(text, input->text);
+    if (rp_text_copy(text, sizeof(text), input->text)) {
         if (inet_pton(AF_INET, text, ip.address) == 1) {
             ip.family = AF_INET;
         } else {
@@ -23,7 +22,7 @@ enum rp_env_outcome rp_env_parse_ip(const struct rp_env_input *input, void *fiel
                     scope == NULL || (scope[0] != '\0' && strlen(scope) < RP_ENV_IFNAME_MAX);
             if (scope_good && inet_pton(AF_INET6, address, ip.address) == 1) {
                 ip.family = AF_INET6;
-                strcpy(ip.scope, scope == NULL ? "" : scope);
+                rp_text_copy(ip.scope, sizeof(ip.scope), scope == NULL ? "" : scope);
             }
         }
     }
@@ -51,17 +50,17 @@ enum rp_env_outcome rp_env_parse_ifnames(const struct rp_env_input *input, void 
             return rp_env_complain(
                     input, RP_ENV_BAD, "an empty interface name, or a comma at either end");
         }
-        if (strlen(name) >= RP_ENV_IFNAME_MAX) {
+        if (filter.count == RP_ENV_IFNAMES_MAX) {
+            return rp_env_complain(
+                    input, RP_ENV_BAD, "more than %d interface names", RP_ENV_IFNAMES_MAX);
+        }
+        if (!rp_text_copy(filter.name[filter.count], RP_ENV_IFNAME_MAX, name)) {
             return rp_env_complain(input, RP_ENV_BAD,
                     "\"%s\" is longer than the %d characters of "
                     "an interface name",
                     name, RP_ENV_IFNAME_MAX - 1);
         }
-        if (filter.count == RP_ENV_IFNAMES_MAX) {
-            return rp_env_complain(
-                    input, RP_ENV_BAD, "more than %d interface names", RP_ENV_IFNAMES_MAX);
-        }
-        strcpy(filter.name[filter.count++], name);
+        filter.count++;
     }
     *(struct rp_ifname_filter *)field = filter;
     return RP_ENV_TAKEN;

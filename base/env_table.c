@@ -9,7 +9,7 @@
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-#define TIB (1024 * 1024 * MIB)
+#define TIB (MIB * MIB)
 
 #define IN_HCCL(field) offsetof(struct rp_hccl_env, field)
 #define IN_DEVICE(field) offsetof(struct rp_device_env, field)
@@ -297,7 +297,7 @@ const struct rp_env_row rp_env_rows[RP_ENV_COUNT] = {
     .name = "HCCL_DIAGNOSE_ENABLE", .group = RP_ENV_GROUP_DEBUG,
     .no_effect = true, .parse = rp_env_parse_bit, .field_off = IN_HCCL(diagnose),
     .values = "0 or 1", .fallback = "0",
-    .meaning = "Keeps details of operators for error reports; here they are always kept.",
+    .meaning = "Keeps details of the last operators for error reports.",
 },
 [RP_ENV_DEBUG_CONFIG] = {
     .name = "HCCL_DEBUG_CONFIG", .group = RP_ENV_GROUP_DEBUG,

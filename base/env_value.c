@@ -272,37 +272,35 @@ enum rp_env_outcome rp_env_parse_bytes(const struct rp_env_input *input, void *f
     return RP_ENV_TAKEN;
 }
 
-enum rp_env_outcome rp_env_parse_name(const struct rp_env_input *input, void *field)
+static enum rp_env_outcome parse_any_text(
+        const struct rp_env_input *input, char *field, size_t bytes)
 {
-    if (strlen(input->text) >= RP_ENV_NAME_MAX) {
+    if (strlen(input->text) >= bytes) {
         return rp_env_reject(input);
     }
-    strcpy(field, input->text);
+    rp_text_copy(field, bytes, input->text);
     return RP_ENV_TAKEN;
+}
+
+enum rp_env_outcome rp_env_parse_name(const struct rp_env_input *input, void *field)
+{
+    return parse_any_text(input, field, RP_ENV_NAME_MAX);
 }
 
 enum rp_env_outcome rp_env_parse_path(const struct rp_env_input *input, void *field)
 {
-    if (strlen(input->text) > RP_ENV_PATH_MAX) {
-        return rp_env_reject(input);
-    }
-    strcpy(field, input->text);
-    return RP_ENV_TAKEN;
+    return parse_any_text(input, field, RP_ENV_PATH_MAX + 1);
 }
 
 enum rp_env_outcome rp_env_parse_qp_directory(const struct rp_env_input *input, void *field)
 {
     char file[RP_ENV_PATH_MAX + sizeof("/" QP_PORT_FILE)];
-    if (strlen(input->text) > RP_ENV_PATH_MAX) {
-        return rp_env_reject(input);
-    }
     snprintf(file, sizeof(file), "%s/%s", input->text, QP_PORT_FILE);
     if (access(file, R_OK) != 0) {
         return rp_env_complain(
                 input, RP_ENV_BAD, "no readable file %s in this directory", QP_PORT_FILE);
     }
-    strcpy(field, input->text);
-    return RP_ENV_TAKEN;
+    return rp_env_parse_path(input, field);
 }
 
 rp_status rp_env_parse_text(const char *name, const char *text, rp_env_parse_fn *parse, void *field)

@@ -85,7 +85,8 @@ const char *rp_error_take(void);
 /** rp_error_set_process_mode: from now on sentences are pending for the whole process. */
 void rp_error_set_process_mode(bool process);
 
-/** rp_error_after_fork: the process-wide text starts anew, unlocked. For base/fork.c, in a child. */
+/** rp_error_after_fork: the process-wide text starts anew, unlocked. For base/fork.c, in a child.
+ */
 void rp_error_after_fork(void);
 
 /** rp_last_error_peek: the aclError of this thread's last failed public call, 0 when none. */

@@ -58,14 +58,15 @@ static rp_status fill_page_file(int fd)
     return RP_OK;
 }
 
-static rp_status map_page(int fd, struct process_page **page)
+// The page of `fd`, NULL with a sentence when it cannot be mapped.
+static struct process_page *map_page(int fd)
 {
     void *memory = mmap(NULL, page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) {
-        return rp_fail_sys(RP_ESYS, "mmap", "a process page");
+        rp_fail_sys(RP_ESYS, "mmap", "a process page");
+        return NULL;
     }
-    *page = memory;
-    return RP_OK;
+    return memory;
 }
 
 static rp_status make_self(void)
@@ -85,8 +86,9 @@ static rp_status make_self(void)
         st = rp_fail_sys(RP_ESYS, "eventfd", "the doorbell");
         goto undo_memfd;
     }
-    st = map_page(fd, &page);
-    if (st != RP_OK) {
+    page = map_page(fd);
+    if (page == NULL) {
+        st = RP_ESYS;
         goto undo_eventfd;
     }
     page->magic = PAGE_MAGIC;
@@ -146,16 +148,15 @@ rp_status rp_doorbell_attach(struct rp_doorbell_end *end, int page_fd, int event
     if (!page_file_is_sealed(page_fd)) {
         return rp_fail(RP_EPARAM, "descriptor %d is not a sealed process page", page_fd);
     }
-    struct process_page *page;
-    rp_status st = map_page(page_fd, &page);
-    if (st != RP_OK) {
-        return st;
+    struct process_page *page = map_page(page_fd);
+    if (page == NULL) {
+        return RP_ESYS;
     }
     if (page->magic != PAGE_MAGIC || page->version != PAGE_VERSION) {
-        st = rp_fail(RP_EPARAM, "a process page of layout %u, this library's is %u",
-                page->magic == PAGE_MAGIC ? page->version : 0, PAGE_VERSION);
+        uint32_t version = page->magic == PAGE_MAGIC ? page->version : 0;
         munmap(page, page_bytes());
-        return st;
+        return rp_fail(RP_EPARAM, "a process page of layout %u, this library's is %u", version,
+                PAGE_VERSION);
     }
     *end = (struct rp_doorbell_end){ .bell = &page->bell, .eventfd = eventfd };
     return RP_OK;

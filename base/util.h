@@ -3,8 +3,10 @@
 
 /* Small constants and helpers that every room needs and none of them owns. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Fields that different threads or ranks write stand this many bytes apart. A constant, and not
  * the machine's own figure, because shared layouts are pinned by it. */
@@ -27,6 +29,17 @@
 static inline uint64_t rp_align_up(uint64_t value, uint64_t alignment)
 {
     return (value + alignment - 1) & ~(alignment - 1);
+}
+
+/** rp_text_copy: copy `text` to `out`, which has `bytes` of room; false when it had to be cut. */
+static inline bool rp_text_copy(char *out, size_t bytes, const char *text)
+{
+    size_t length = strlen(text);
+    bool fits = length < bytes;
+    size_t kept = fits ? length : bytes - 1;
+    memcpy(out, text, kept);
+    out[kept] = '\0';
+    return fits;
 }
 
 static inline uint64_t rp_min_u64(uint64_t a, uint64_t b)
