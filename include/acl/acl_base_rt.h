@@ -56,76 +56,147 @@ typedef struct aclDataBuffer aclDataBuffer;
  * the runtime are in error_codes/rt_error_codes.h, those of the graph engine
  * in error_codes/ge_error_codes.h. */
 
+/** Success. */
 ACL_CONST_INT(ACL_SUCCESS, 0);
+/** Old name of success. */
 ACL_CONST_INT(ACL_ERROR_NONE, 0);
+/** Argument check in the acl layer failed (NULL pointer, size 0, bad enum). */
 ACL_CONST_INT(ACL_ERROR_INVALID_PARAM, 100000);
+/** AclInit, or the init function of the sub-feature, was not called. */
 ACL_CONST_INT(ACL_ERROR_UNINITIALIZE, 100001);
+/** Already initialised / loaded; after aclInit it may be ignored. */
 ACL_CONST_INT(ACL_ERROR_REPEAT_INITIALIZE, 100002);
+/** File missing or unreadable. */
 ACL_CONST_INT(ACL_ERROR_INVALID_FILE, 100003);
+/** File cannot be written. */
 ACL_CONST_INT(ACL_ERROR_WRITE_FILE, 100004);
+/** File size outside the accepted range. */
 ACL_CONST_INT(ACL_ERROR_INVALID_FILE_SIZE, 100005);
+/** File content not parseable (e.g. bad JSON). */
 ACL_CONST_INT(ACL_ERROR_PARSE_FILE, 100006);
+/** Required field absent in the file. */
 ACL_CONST_INT(ACL_ERROR_FILE_MISSING_ATTR, 100007);
+/** Field value in the file invalid. */
 ACL_CONST_INT(ACL_ERROR_FILE_ATTR_INVALID, 100008);
+/** Bad dump configuration. */
 ACL_CONST_INT(ACL_ERROR_INVALID_DUMP_CONFIG, 100009);
+/** Bad profiling configuration. */
 ACL_CONST_INT(ACL_ERROR_INVALID_PROFILING_CONFIG, 100010);
+/** Unknown model id. */
 ACL_CONST_INT(ACL_ERROR_INVALID_MODEL_ID, 100011);
+/** Model blob cannot be deserialised. */
 ACL_CONST_INT(ACL_ERROR_DESERIALIZE_MODEL, 100012);
+/** Model cannot be parsed. */
 ACL_CONST_INT(ACL_ERROR_PARSE_MODEL, 100013);
+/** Model file cannot be read. */
 ACL_CONST_INT(ACL_ERROR_READ_MODEL_FAILURE, 100014);
+/** Model size invalid. */
 ACL_CONST_INT(ACL_ERROR_MODEL_SIZE_INVALID, 100015);
+/** Attribute missing in model. */
 ACL_CONST_INT(ACL_ERROR_MODEL_MISSING_ATTR, 100016);
+/** Inputs do not fit the model. */
 ACL_CONST_INT(ACL_ERROR_MODEL_INPUT_NOT_MATCH, 100017);
+/** Outputs do not fit the model. */
 ACL_CONST_INT(ACL_ERROR_MODEL_OUTPUT_NOT_MATCH, 100018);
+/** Dynamic feature requested on a static model. */
 ACL_CONST_INT(ACL_ERROR_MODEL_NOT_DYNAMIC, 100019);
+/** Single-operator type mismatch. */
 ACL_CONST_INT(ACL_ERROR_OP_TYPE_NOT_MATCH, 100020);
+/** Single-operator inputs mismatch. */
 ACL_CONST_INT(ACL_ERROR_OP_INPUT_NOT_MATCH, 100021);
+/** Single-operator outputs mismatch. */
 ACL_CONST_INT(ACL_ERROR_OP_OUTPUT_NOT_MATCH, 100022);
+/** Single-operator attributes mismatch. */
 ACL_CONST_INT(ACL_ERROR_OP_ATTR_NOT_MATCH, 100023);
+/** No such operator. */
 ACL_CONST_INT(ACL_ERROR_OP_NOT_FOUND, 100024);
+/** Operator model failed to load. */
 ACL_CONST_INT(ACL_ERROR_OP_LOAD_FAILED, 100025);
+/** Data type not supported. */
 ACL_CONST_INT(ACL_ERROR_UNSUPPORTED_DATA_TYPE, 100026);
+/** Tensor format mismatch. */
 ACL_CONST_INT(ACL_ERROR_FORMAT_NOT_MATCH, 100027);
+/** Kernel selector missing. */
 ACL_CONST_INT(ACL_ERROR_BIN_SELECTOR_NOT_REGISTERED, 100028);
+/** Kernel not registered. */
 ACL_CONST_INT(ACL_ERROR_KERNEL_NOT_FOUND, 100029);
+/** Selector registered twice. */
 ACL_CONST_INT(ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED, 100030);
+/** Kernel registered twice. */
 ACL_CONST_INT(ACL_ERROR_KERNEL_ALREADY_REGISTERED, 100031);
+/** Unknown queue id. */
 ACL_CONST_INT(ACL_ERROR_INVALID_QUEUE_ID, 100032);
+/** Stream subscribed twice. */
 ACL_CONST_INT(ACL_ERROR_REPEAT_SUBSCRIBE, 100033);
+/** Older code of 107015. */
 ACL_CONST_INT(ACL_ERROR_STREAM_NOT_SUBSCRIBE, 100034);
+/** Older code of 107012. */
 ACL_CONST_INT(ACL_ERROR_THREAD_NOT_SUBSCRIBE, 100035);
+/** Older code of 507012. */
 ACL_CONST_INT(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, 100036);
+/** Finalise called although not initialised. */
 ACL_CONST_INT(ACL_ERROR_REPEAT_FINALIZE, 100037);
+/** Older code of 145015. */
 ACL_CONST_INT(ACL_ERROR_NOT_STATIC_AIPP, 100038);
+/** Program runs against stub libraries. */
 ACL_CONST_INT(ACL_ERROR_COMPILING_STUB_MODE, 100039);
+/** Older code of 107013. */
 ACL_CONST_INT(ACL_ERROR_GROUP_NOT_SET, 100040);
+/** Older code of 107014. */
 ACL_CONST_INT(ACL_ERROR_GROUP_NOT_CREATE, 100041);
+/** Another profiling session is active. */
 ACL_CONST_INT(ACL_ERROR_PROF_ALREADY_RUN, 100042);
+/** Profiling not initialised. */
 ACL_CONST_INT(ACL_ERROR_PROF_NOT_RUN, 100043);
+/** Dump already configured elsewhere. */
 ACL_CONST_INT(ACL_ERROR_DUMP_ALREADY_RUN, 100044);
+/** Dump not initialised. */
 ACL_CONST_INT(ACL_ERROR_DUMP_NOT_RUN, 100045);
+/** Model subscribed twice for profiling. */
 ACL_CONST_INT(ACL_ERROR_PROF_REPEAT_SUBSCRIBE, 148046);
+/** Two incompatible profiling interfaces mixed. */
 ACL_CONST_INT(ACL_ERROR_PROF_API_CONFLICT, 148047);
+/** Bad max_opqueue_num in the aclInit file. */
 ACL_CONST_INT(ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG, 148048);
+/** ASCEND_OPP_PATH unset or wrong. */
 ACL_CONST_INT(ACL_ERROR_INVALID_OPP_PATH, 148049);
+/** Operator lacks dynamic-shape support. */
 ACL_CONST_INT(ACL_ERROR_OP_UNSUPPORTED_DYNAMIC, 148050);
+/** Dependent resource still alive. */
 ACL_CONST_INT(ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED, 148051);
+/** JPEG coding variant unsupported. */
 ACL_CONST_INT(ACL_ERROR_UNSUPPORTED_JPEG, 148052);
+/** Unknown bundle model id. */
 ACL_CONST_INT(ACL_ERROR_INVALID_BUNDLE_MODEL_ID, 148053);
+/** Host allocation failed. */
 ACL_CONST_INT(ACL_ERROR_BAD_ALLOC, 200000);
+/** Function not supported here. */
 ACL_CONST_INT(ACL_ERROR_API_NOT_SUPPORT, 200001);
+/** Older code of 107001. */
 ACL_CONST_INT(ACL_ERROR_INVALID_DEVICE, 200002);
+/** Address alignment violated. */
 ACL_CONST_INT(ACL_ERROR_MEMORY_ADDRESS_UNALIGNED, 200003);
+/** Stream/context/… does not belong to the call. */
 ACL_CONST_INT(ACL_ERROR_RESOURCE_NOT_MATCH, 200004);
+/** Handle destroyed or in use. */
 ACL_CONST_INT(ACL_ERROR_INVALID_RESOURCE_HANDLE, 200005);
+/** Feature not supported. */
 ACL_CONST_INT(ACL_ERROR_FEATURE_UNSUPPORTED, 200006);
+/** Requested profiling module not supported. */
 ACL_CONST_INT(ACL_ERROR_PROF_MODULES_UNSUPPORTED, 200007);
+/** Storage limit exceeded. */
 ACL_CONST_INT(ACL_ERROR_STORAGE_OVER_LIMIT, 300000);
+/** Unknown internal error (catch-all). */
 ACL_CONST_INT(ACL_ERROR_INTERNAL_ERROR, 500000);
+/** Internal error. */
 ACL_CONST_INT(ACL_ERROR_FAILURE, 500001);
+/** Graph-engine error. */
 ACL_CONST_INT(ACL_ERROR_GE_FAILURE, 500002);
+/** Runtime error. */
 ACL_CONST_INT(ACL_ERROR_RT_FAILURE, 500003);
+/** Driver error. */
 ACL_CONST_INT(ACL_ERROR_DRV_FAILURE, 500004);
+/** Profiling error. */
 ACL_CONST_INT(ACL_ERROR_PROFILING_FAILURE, 500005);
 
 /** Element types. Sizes: aclDataTypeSize(). */

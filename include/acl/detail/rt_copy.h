@@ -61,6 +61,7 @@ typedef struct aclrtBarrierCmoInfo {
     aclrtCmoType cmoType;
     uint32_t barrierId;
 } aclrtBarrierCmoInfo;
+
 typedef struct aclrtBarrierTaskInfo {
     size_t barrierNum;
     aclrtBarrierCmoInfo cmoInfo[ACL_RT_CMO_MAX_BARRIER_NUM];

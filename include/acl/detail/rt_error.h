@@ -57,6 +57,7 @@ typedef union aclrtErrorInfoDetail {
     aclrtMemUceInfoArray uceInfo;
     aclrtAicoreErrorType aicoreErrType;
 } aclrtErrorInfoDetail;
+
 typedef struct aclrtErrorInfo {
     uint8_t tryRepair;
     uint8_t hasDetail;

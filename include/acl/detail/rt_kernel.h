@@ -32,6 +32,7 @@ typedef union aclrtBinaryLoadOptionValue {
     int32_t cpuKernelMode;
     uint32_t rsv[4];
 } aclrtBinaryLoadOptionValue;
+
 typedef struct aclrtBinaryLoadOption {
     aclrtBinaryLoadOptionType type;
     aclrtBinaryLoadOptionValue value;
@@ -102,6 +103,7 @@ typedef union aclrtLaunchKernelAttrValue {
     uint8_t enableProfiling;
     uint32_t rsv[4];
 } aclrtLaunchKernelAttrValue;
+
 typedef struct aclrtLaunchKernelAttr {
     aclrtLaunchKernelAttrId id;
     aclrtLaunchKernelAttrValue value;

@@ -77,6 +77,7 @@ typedef union aclrtMallocAttrValue {
     uint32_t vaFlag;
     uint8_t rsv[8];
 } aclrtMallocAttrValue;
+
 typedef struct aclrtMallocAttribute {
     aclrtMallocAttrType attr;
     aclrtMallocAttrValue value;

@@ -84,11 +84,13 @@ typedef struct aclmdlRIEventRecordTaskParams {
     uint32_t eventFlag;
     uint32_t recordFlag;
 } aclmdlRIEventRecordTaskParams;
+
 typedef struct aclmdlRIEventWaitTaskParams {
     aclrtEvent event;
     uint32_t eventFlag;
     uint32_t waitFlag;
 } aclmdlRIEventWaitTaskParams;
+
 typedef struct aclmdlRIEventResetTaskParams {
     aclrtEvent event;
     uint32_t eventFlag;
@@ -100,6 +102,7 @@ typedef struct aclmdlRIValueWriteTaskParams {
     void *devAddr;
     uint64_t value;
 } aclmdlRIValueWriteTaskParams;
+
 typedef struct aclmdlRIValueWaitTaskParams {
     void *devAddr;
     uint64_t value;
