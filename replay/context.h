@@ -40,13 +40,22 @@ struct rp_context {
     _Atomic uint32_t captures[RP_CAPTURE_MODES];
 };
 
-/* What a thread carries: current context, exchange mode, open captures it began. */
+/*
+ * What a thread carries: current context, exchange mode, open captures it began.
+ * On the heap and counted, because a capture outlives the thread that began it
+ * and takes its count back at the end.
+ */
 struct rp_thread {
-    struct rp_context *context; /* current; referenced; NULL: none */
-    enum rp_capture_mode exchange_mode;
-    uint32_t own_captures[RP_CAPTURE_MODES];
+    _Atomic uint32_t refs;      /* the thread itself + open captures it began */
+    struct rp_context *context; /* current; referenced; NULL: none; own thread only */
+    enum rp_capture_mode exchange_mode;              /* own thread only */
+    _Atomic uint32_t own_captures[RP_CAPTURE_MODES]; /* written under a capture_lock */
 };
+
+/** rp_thread_self: the calling thread's record, made at first use; NULL when memory is short. */
 struct rp_thread *rp_thread_self(void);
+void rp_thread_ref(struct rp_thread *thread);
+void rp_thread_unref(struct rp_thread *thread);
 
 /** rp_context_current: the thread's live context or RP_ENOCTX (a default_device of aclInit is set implicitly). */
 RP_MUST_USE rp_status rp_context_current(struct rp_context **out);

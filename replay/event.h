@@ -16,6 +16,8 @@
 
 #include "base/status.h"
 
+struct rp_submit_ops;
+
 enum rp_event_kind {
     RP_EVENT_PLAIN = 0,
     RP_EVENT_FLAG = 1,
@@ -38,10 +40,15 @@ struct rp_event {
     _Atomic uint64_t stamp_ns; /* when the latest record ran; 0: never */
     _Atomic(struct rp_stream *) last_stream; /* of the latest record, for no-op waits; never followed */
 
-    /* Written by capture under context->capture_lock. */
-    void *capture;      /* capture that recorded it last; NULL: none */
-    void *capture_node; /* that record's node */
-    _Atomic uint32_t captured; /* 1 while `capture` is not NULL */
+    /*
+     * Written by capture under context->capture_lock. While `captured` is not
+     * NULL the event's latest record is a node of an open capture; record, wait
+     * and reset of the event then go to that table whatever the stream (a wait
+     * lets a stream join the capture), see rp_stream_submit_event.
+     */
+    void *capture;         /* capture that recorded it last; NULL: none */
+    uint32_t capture_edge; /* that record's edge */
+    _Atomic(const struct rp_submit_ops *) captured;
 };
 
 struct rp_event *rp_event_from_handle(const void *handle);

@@ -1,0 +1,170 @@
+// Live handles: one open-addressing table a kind. A slot is free, an address or
+// a tombstone. Readers probe without a lock; a table that has grown is kept, for
+// a reader may still be in it (all old tables together are smaller than the last).
+
+#include "base/handle.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define FIRST_SLOTS 64
+#define FREE ((uintptr_t)0)
+#define TOMBSTONE ((uintptr_t)1)
+
+struct table {
+    struct table *older;
+    size_t slots; /* a power of two */
+    _Atomic uintptr_t slot[];
+};
+
+struct set {
+    pthread_mutex_t lock;
+    _Atomic(struct table *) table;
+    size_t used; /* slots that are not free, tombstones included; under lock */
+    size_t live; /* under lock */
+};
+
+static struct set sets[RP_HANDLE_KINDS] = {
+    [RP_HANDLE_CONTEXT] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [RP_HANDLE_STREAM] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [RP_HANDLE_EVENT] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [RP_HANDLE_GRAPH] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [RP_HANDLE_COMM] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [RP_HANDLE_PHYSICAL] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+    [RP_HANDLE_OTHER] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+};
+
+static size_t first_probe(const struct table *table, uintptr_t address)
+{
+    // Allocators align to 16 and more: the low bits say nothing.
+    return (size_t)((uint64_t)(address >> 4) * 0x9e3779b97f4a7c15ull >> 20) & (table->slots - 1);
+}
+
+static struct table *current_table(struct set *set)
+{
+    // acquire [H1]: pairs with the store in grow; the new table's slots are filled.
+    return atomic_load_explicit(&set->table, memory_order_acquire);
+}
+
+/* The slot that holds `address`, or NULL. */
+static _Atomic uintptr_t *find(struct table *table, uintptr_t address)
+{
+    if (table == NULL) {
+        return NULL;
+    }
+    size_t at = first_probe(table, address);
+    for (size_t probes = 0; probes < table->slots; probes++) {
+        // acquire [H2]: pairs with the store in insert; the object behind it is complete.
+        const uintptr_t held = atomic_load_explicit(&table->slot[at], memory_order_acquire);
+        if (held == address) {
+            return &table->slot[at];
+        }
+        if (held == FREE) {
+            return NULL;
+        }
+        at = (at + 1) & (table->slots - 1);
+    }
+    return NULL;
+}
+
+static void insert(struct table *table, uintptr_t address)
+{
+    size_t at = first_probe(table, address);
+    // relaxed: only lock holders write slots.
+    while (atomic_load_explicit(&table->slot[at], memory_order_relaxed) > TOMBSTONE) {
+        at = (at + 1) & (table->slots - 1);
+    }
+    // release [H2]: pairs with the load in find.
+    atomic_store_explicit(&table->slot[at], address, memory_order_release);
+}
+
+/* A larger table without tombstones takes over. Lock held. */
+static rp_status grow(struct set *set)
+{
+    struct table *old = current_table(set);
+    size_t slots = FIRST_SLOTS;
+    while (slots < 4 * (set->live + 1)) {
+        slots *= 2;
+    }
+    struct table *table = rp_calloc(1, sizeof *table + slots * sizeof table->slot[0]);
+    if (table == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for a table of %zu handles", slots);
+    }
+    table->slots = slots;
+    table->older = old;
+    for (size_t i = 0; old != NULL && i < old->slots; i++) {
+        const uintptr_t held = atomic_load_explicit(&old->slot[i], memory_order_relaxed);
+        if (held > TOMBSTONE) {
+            insert(table, held);
+        }
+    }
+    set->used = set->live;
+    // release [H1]: pairs with the load in current_table.
+    atomic_store_explicit(&set->table, table, memory_order_release);
+    return RP_OK;
+}
+
+/* Room for one more: at most half of the slots are ever used. Lock held. */
+static rp_status make_room(struct set *set)
+{
+    const struct table *table = current_table(set);
+    if (table != NULL && 2 * (set->used + 1) <= table->slots) {
+        return RP_OK;
+    }
+    return grow(set);
+}
+
+rp_status rp_handle_add(enum rp_handle_kind kind, const void *object)
+{
+    struct set *set = &sets[kind];
+    pthread_mutex_lock(&set->lock);
+    const rp_status st = make_room(set);
+    if (st == RP_OK) {
+        insert(current_table(set), (uintptr_t)object);
+        set->used++;
+        set->live++;
+    }
+    pthread_mutex_unlock(&set->lock);
+    return st;
+}
+
+bool rp_handle_remove(enum rp_handle_kind kind, const void *object)
+{
+    struct set *set = &sets[kind];
+    if ((uintptr_t)object <= TOMBSTONE) {
+        return false;
+    }
+    pthread_mutex_lock(&set->lock);
+    _Atomic uintptr_t *slot = find(current_table(set), (uintptr_t)object);
+    if (slot != NULL) {
+        // relaxed: a reader that misses the removal is in the race described in the header.
+        atomic_store_explicit(slot, TOMBSTONE, memory_order_relaxed);
+        set->live--;
+    }
+    pthread_mutex_unlock(&set->lock);
+    return slot != NULL;
+}
+
+bool rp_handle_live(enum rp_handle_kind kind, const void *object)
+{
+    return (uintptr_t)object > TOMBSTONE &&
+            find(current_table(&sets[kind]), (uintptr_t)object) != NULL;
+}
+
+void rp_handle_each(enum rp_handle_kind kind, void (*fn)(void *object, void *arg), void *arg)
+{
+    struct set *set = &sets[kind];
+    pthread_mutex_lock(&set->lock);
+    struct table *table = current_table(set);
+    for (size_t i = 0; table != NULL && i < table->slots; i++) {
+        const uintptr_t held = atomic_load_explicit(&table->slot[i], memory_order_relaxed);
+        if (held > TOMBSTONE) {
+            fn((void *)held, arg);
+        }
+    }
+    pthread_mutex_unlock(&set->lock);
+}
