@@ -62,7 +62,7 @@ ACL_CONST_INT(ACL_SUCCESS, 0);
 ACL_CONST_INT(ACL_ERROR_NONE, 0);
 /** Argument check in the acl layer failed (NULL pointer, size 0, bad enum). */
 ACL_CONST_INT(ACL_ERROR_INVALID_PARAM, 100000);
-/** AclInit, or the init function of the sub-feature, was not called. */
+/** Neither aclInit() nor the init function of the feature was called. */
 ACL_CONST_INT(ACL_ERROR_UNINITIALIZE, 100001);
 /** Already initialised / loaded; after aclInit it may be ignored. */
 ACL_CONST_INT(ACL_ERROR_REPEAT_INITIALIZE, 100002);
