@@ -85,13 +85,13 @@ enum rp_env_id {
 };
 
 /* Where an operator is expanded (HCCL_OP_EXPANSION_MODE). AI_CPU and AICPU_TS act as HOST_TS. */
-enum rp_expansion {
-    RP_EXPANSION_UNSET,
-    RP_EXPANSION_HOST,
-    RP_EXPANSION_HOST_TS,
-    RP_EXPANSION_AIV,
-    RP_EXPANSION_AI_CPU,
-    RP_EXPANSION_AICPU_TS,
+enum rp_expansion_mode {
+    RP_EXPANSION_MODE_UNSET,
+    RP_EXPANSION_MODE_HOST,
+    RP_EXPANSION_MODE_HOST_TS,
+    RP_EXPANSION_MODE_AIV,
+    RP_EXPANSION_MODE_AI_CPU,
+    RP_EXPANSION_MODE_AICPU_TS,
 };
 
 enum rp_determinism {
@@ -214,7 +214,7 @@ struct rp_hccl_env {
     uint64_t exec_timeout_aiv_ns;
     uint64_t buffer_bytes; /* one CCL buffer */
     struct rp_algo_config algo;
-    enum rp_expansion expansion;
+    enum rp_expansion_mode expansion;
     enum rp_determinism determinism;
     struct rp_retry_levels retry_enable;
     struct rp_retry_params retry_params;

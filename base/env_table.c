@@ -19,11 +19,11 @@
     }
 
 static const struct rp_env_word expansions[] = {
-    { "HOST", RP_EXPANSION_HOST },
-    { "HOST_TS", RP_EXPANSION_HOST_TS },
-    { "AIV", RP_EXPANSION_AIV },
-    { "AI_CPU", RP_EXPANSION_AI_CPU },
-    { "AICPU_TS", RP_EXPANSION_AICPU_TS },
+    { "HOST", RP_EXPANSION_MODE_HOST },
+    { "HOST_TS", RP_EXPANSION_MODE_HOST_TS },
+    { "AIV", RP_EXPANSION_MODE_AIV },
+    { "AI_CPU", RP_EXPANSION_MODE_AI_CPU },
+    { "AICPU_TS", RP_EXPANSION_MODE_AICPU_TS },
     END_OF_WORDS,
 };
 
