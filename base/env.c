@@ -197,7 +197,8 @@ static void read_hccl(void)
     hccl.set = read_rows(0, RP_ENV_HCCL_COUNT, &hccl, &hccl_report);
     hccl.exec_timeout_aiv_ns = rp_env_exec_timeout_aiv_ns(
             rp_env_is_set(hccl.set, RP_ENV_EXEC_TIMEOUT) ? hccl.exec_timeout_host_ns : 0);
-    if (hccl.expansion == RP_EXPANSION_MODE_AI_CPU || hccl.expansion == RP_EXPANSION_MODE_AICPU_TS) {
+    if (hccl.expansion == RP_EXPANSION_MODE_AI_CPU ||
+            hccl.expansion == RP_EXPANSION_MODE_AICPU_TS) {
         add_sentence(hccl_report.warnings, "HCCL_OP_EXPANSION_MODE: AI CPUs do not exist here; "
                                            "operators run in HOST_TS form");
     }
