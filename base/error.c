@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -25,7 +26,8 @@ static _Thread_local struct {
     rp_status lost;    // a sentence was due and memory was short
     int last_error;    // aclError
     struct text *text; // NULL until the first failure
-    char spare[128];   // what is taken when `text` could not be allocated
+    struct rp_error_capture *capture; // NULL: sentences are this thread's own
+    char spare[128];                  // what is taken when `text` could not be allocated
 } context;
 
 static pthread_once_t text_key_once = PTHREAD_ONCE_INIT;
@@ -87,6 +89,10 @@ static void put_first(char *pending, const char *line)
 // Records `sentence`, which ends without a newline, as pending.
 static void record(rp_status st, const char *sentence)
 {
+    if (context.capture != NULL) {
+        rp_text_copy(context.capture->sentence, sizeof(context.capture->sentence), sentence);
+        return;
+    }
     char line[RP_ERROR_SENTENCE_MAX + 32];
     snprintf(line, sizeof(line), "E%d: %s\n", rp_status_acl(st), sentence);
     context.spoken = st;
@@ -153,6 +159,24 @@ void rp_error_post(rp_status st, const char *sentence)
     finish_sentence(copy, used);
     record(st, copy);
     errno = error;
+}
+
+void rp_error_capture_begin(struct rp_error_capture *capture)
+{
+    capture->outer = context.capture;
+    capture->sentence[0] = '\0';
+    context.capture = capture;
+}
+
+void rp_error_capture_end(struct rp_error_capture *capture)
+{
+    assert(context.capture == capture);
+    context.capture = capture->outer;
+}
+
+const char *rp_error_captured(void)
+{
+    return context.capture == NULL ? "" : context.capture->sentence;
 }
 
 // What a public call does with its failure: one sentence at least, and the last error.

@@ -53,6 +53,22 @@ rp_status rp_fail_sys(rp_status st, const char *call, const char *what);
  */
 void rp_error_post(rp_status st, const char *sentence);
 
+/* Where the sentences of a thread go while it works for others (it drives a device, a loop): what
+ * fails then is no failure of its own calls. The log has them all the same. */
+struct rp_error_capture {
+    struct rp_error_capture *outer;
+    char sentence[RP_ERROR_SENTENCE_MAX]; /* the last one; "": none since the beginning */
+};
+
+/** rp_error_capture_begin: until rp_error_capture_end() this thread's sentences go to `capture`
+ * and nowhere else. Captures nest. */
+void rp_error_capture_begin(struct rp_error_capture *capture);
+void rp_error_capture_end(struct rp_error_capture *capture);
+
+/** rp_error_captured: the last sentence of the innermost capture, "" when there is none. Valid
+ * until the next failure; for whoever keeps it with the status and posts it later. */
+const char *rp_error_captured(void);
+
 /* Out of line: stores the thread's last error and makes sure that a sentence stands for it. */
 int rp_acl_failed(rp_status st);
 int rp_hccl_failed(rp_status st);
