@@ -24,16 +24,28 @@ enum rp_capture_mode {
     RP_CAPTURE_MODES = 3,
 };
 
+#define RP_CONTEXT_OPTS 4 /* values of aclSysParamOpt */
+
 struct rp_context {
-    uint64_t magic;
-    struct rp_device *device; /* referenced */
-    bool is_primary;          /* made by aclrtSetDevice */
-    _Atomic uint32_t refs;
+    struct rp_device *device; /* referenced until the context is destroyed */
+    int32_t device_id;
+    bool is_primary;       /* made by aclrtSetDevice */
+    _Atomic uint32_t refs; /* of the memory: handle, threads, streams, events */
     _Atomic bool destroyed;
     struct rp_stream *default_stream;
     pthread_mutex_t lock;     /* streams list */
-    struct rp_list streams;   /* all but the default one */
-    uint32_t stream_count;
+    struct rp_list streams;   /* rp_stream.in_context, all but the default one */
+
+    /*
+     * ACL_STOP_ON_FAILURE: the first failure of a stream in that mode stops all
+     * streams of the context. rp_status, 0: none; set once, text before it.
+     */
+    _Atomic int32_t stopped;
+    char stopped_text[256];
+
+    /* aclrtCtxSetSysParamOpt: value of aclSysParamOpt i while bit i of `opts_set` is set. */
+    _Atomic uint32_t opts_set;
+    _Atomic int64_t opt[RP_CONTEXT_OPTS];
 
     /* Open captures by mode, and capture's own lock: see replay/stream.h. */
     pthread_mutex_t capture_lock;
@@ -57,7 +69,21 @@ struct rp_thread *rp_thread_self(void);
 void rp_thread_ref(struct rp_thread *thread);
 void rp_thread_unref(struct rp_thread *thread);
 
-/** rp_context_current: the thread's live context or RP_ENOCTX (a default_device of aclInit is set implicitly). */
+/**
+ * rp_context_ref / rp_context_unref: keep the memory. The last unref frees it and
+ * nothing else, so it may be called anywhere, also under the baton.
+ */
+void rp_context_ref(struct rp_context *context);
+void rp_context_unref(struct rp_context *context);
+
+/** rp_context_from_handle: the live context, RP_EHANDLE otherwise. */
+RP_MUST_USE rp_status rp_context_from_handle(void *handle, struct rp_context **out);
+
+/**
+ * rp_context_current: the thread's live context, or RP_ENOCTX (a default_device
+ * of aclInit is set implicitly). Borrowed: valid as long as the caller's own
+ * program does not destroy it meanwhile.
+ */
 RP_MUST_USE rp_status rp_context_current(struct rp_context **out);
 
 /**

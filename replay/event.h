@@ -25,13 +25,12 @@ enum rp_event_kind {
 };
 
 struct rp_event {
-    uint64_t magic;
     _Atomic uint32_t refs; /* handle + tasks queued */
     uint32_t id;
     int32_t device_id;
     uint8_t kind;   /* enum rp_event_kind */
     uint32_t flags; /* ACL_EVENT_* */
-    struct rp_context *context;
+    struct rp_context *context; /* its memory is referenced */
 
     _Atomic uint64_t recorded; /* tickets given to records so far (API threads) */
     _Atomic uint64_t reached;  /* largest ticket whose record has run */
@@ -51,7 +50,9 @@ struct rp_event {
     _Atomic(const struct rp_submit_ops *) captured;
 };
 
+/** rp_event_from_handle: the live event, NULL otherwise. */
 struct rp_event *rp_event_from_handle(const void *handle);
+/** rp_event_ref / rp_event_unref: keep the memory; the last unref frees it, never blocks. */
 void rp_event_ref(struct rp_event *event);
 void rp_event_unref(struct rp_event *event);
 

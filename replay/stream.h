@@ -10,6 +10,7 @@
  * written by capture and only read by replay's checks.
  */
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,15 +53,17 @@ struct rp_submit_ops {
 extern const struct rp_submit_ops rp_submit_eager;
 
 struct rp_stream {
-    uint64_t magic;
-    struct rp_context *context;
-    struct rp_device *device;
+    struct rp_context *context; /* its memory is referenced */
+    struct rp_device *device;   /* the context's; in use until the context is destroyed */
+    struct rp_list in_context;  /* under context->lock */
     int32_t id;
     uint32_t priority;
     uint32_t flags;
     _Atomic uint32_t refs; /* handle + submissions queued */
     bool is_default;
     _Atomic uint32_t failure_mode; /* ACL_CONTINUE_ON_FAILURE / ACL_STOP_ON_FAILURE */
+    /* aclrtDestroyStreamForce, aclrtStreamAbort: submissions up to this count end without running. */
+    _Atomic uint64_t dropped;
 
     _Atomic(const struct rp_submit_ops *) submit;
 
@@ -70,8 +73,9 @@ struct rp_stream {
 
     _Atomic uint64_t submitted; /* submissions queued so far */
     _Atomic uint64_t ended;     /* submissions ended so far, in order */
-    _Atomic int32_t error;      /* first failure not yet reported (rp_status) */
-    char error_text[256];       /* its sentence, written before `error` */
+    _Atomic int32_t error;      /* first failure not yet reported (rp_status); see rp_stream_fail */
+    pthread_mutex_t error_lock; /* guards the text and changes of `error` */
+    char error_text[256];
 
     /* Baton. */
     struct rp_list fifo;   /* submissions in order; the head runs */
@@ -80,10 +84,40 @@ struct rp_stream {
     /* Callback subscription (callback.c): pthread id or 0. */
     _Atomic uint64_t report_thread;
     /* Attributes kept for the API: see stream_attr.c. */
-    uint32_t overflow_switch;
-    uint32_t custom_tag;
-    uint32_t cache_op_info;
+    _Atomic uint32_t overflow_switch;
+    _Atomic uint32_t custom_tag;
+    _Atomic uint32_t cache_op_info;
+    _Atomic uint32_t res_limit[2]; /* aclrtDevResLimitType; 0: not set */
 };
+
+/**
+ * rp_stream_ref / rp_stream_unref: keep the memory. The last unref frees it, and
+ * never blocks, so that the scheduler may call it under the baton.
+ */
+void rp_stream_ref(struct rp_stream *stream);
+void rp_stream_unref(struct rp_stream *stream);
+
+/**
+ * rp_stream_fail: a submission of `stream` failed (scheduler, before `ended`
+ * counts it). Kept if no earlier failure waits to be reported; in
+ * ACL_STOP_ON_FAILURE the context is stopped by its first failure.
+ */
+void rp_stream_fail(struct rp_stream *stream, rp_status st, const char *sentence);
+
+/**
+ * rp_stream_refusal: RP_OK, or why a submission of `stream` must end without
+ * running: its context is stopped (the first failure), or it was dropped
+ * (RP_ESTREAMABORT; `number` counts from 1: the value of `submitted` after it was
+ * queued). One or two loads; nothing is described.
+ */
+rp_status rp_stream_refusal(struct rp_stream *stream, uint64_t number);
+
+/**
+ * rp_stream_take_failure: the failure to report to the caller, posted to its
+ * thread (rp_error_post), or RP_OK. Once per failure, except in a stopped
+ * context, where every call reports the first one.
+ */
+RP_MUST_USE rp_status rp_stream_take_failure(struct rp_stream *stream);
 
 /** rp_stream_resolve: handle (NULL: default stream of the current context) to a live stream of
  *  the current context. RP_ENOCTX, RP_EHANDLE, RP_ESTREAMCTX. */
