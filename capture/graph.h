@@ -34,8 +34,8 @@ struct rp_graph_lane {
     struct rp_stream *stream; /* the captured user stream; NULL after the end */
     int32_t stream_id;
     uint32_t node_count;
-    uint32_t last_node;   /* index of its last node; UINT32_MAX: none */
-    void *forked_by;      /* event whose wait made it join; NULL: the origin */
+    uint32_t last_node; /* index of its last node; UINT32_MAX: none */
+    void *forked_by;    /* event whose wait made it join; NULL: the origin */
     bool reaches_origin;
 };
 
@@ -79,10 +79,20 @@ RP_MUST_USE rp_status rp_graph_add_task(
         struct rp_graph *graph, uint32_t lane, const struct rp_task *task, uint32_t *node);
 
 /**
+ * rp_graph_add_edge: a captured event record: a node of `lane` that signals the
+ * new edge. rp_graph_add_wait: a node of `lane` that waits for it.
+ */
+RP_MUST_USE rp_status rp_graph_add_edge(struct rp_graph *graph, uint32_t lane, uint32_t *edge);
+RP_MUST_USE rp_status rp_graph_add_wait(struct rp_graph *graph, uint32_t lane, uint32_t edge);
+
+/** rp_graph_drop_recording: free nodes, ops, lanes and edges with their references. */
+void rp_graph_drop_recording(struct rp_graph *graph);
+
+/**
  * rp_graph_freeze: addresses, ops, expansion are fixed; collectives of one
  * communicator are chained in call order across lanes; edges nobody waits on,
  * and those that lane order implies, are dropped; adjacent copies merge;
- * everything is flattened into a program. HOST_TS windows are reserved.
+ * everything is flattened into graph->program. The recording stays as it is.
  */
 RP_MUST_USE rp_status rp_graph_freeze(struct rp_graph *graph);
 

@@ -1,0 +1,184 @@
+// The task graph while it is being recorded: growable arrays, and the registry
+// of graph handles. Freezing it into a program is freeze.c.
+
+#include "capture/graph.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/handle.h"
+#include "transport/comm.h"
+
+#define GRAPH_MAGIC 0x52505f4752415048ull
+
+static _Atomic uint32_t next_graph_id = 1;
+
+/* Room for one more element of `bytes` each in a doubling array; the old array stays on failure. */
+static rp_status reserve(void **array, uint32_t count, uint32_t *cap, size_t bytes)
+{
+    if (count < *cap) {
+        return RP_OK;
+    }
+    const uint32_t wanted = *cap == 0 ? 16 : *cap * 2;
+    if (wanted < *cap) {
+        return rp_fail(RP_ENOMEM, "a graph of more than %u entries does not fit", *cap);
+    }
+    void *larger = rp_realloc(*array, wanted * bytes);
+    if (larger == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for %u graph entries of %zu bytes", wanted, bytes);
+    }
+    *array = larger;
+    *cap = wanted;
+    return RP_OK;
+}
+
+rp_status rp_graph_create(struct rp_context *context, struct rp_graph **out)
+{
+    struct rp_graph *graph = rp_calloc(1, sizeof *graph);
+    if (graph == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for a graph");
+    }
+    graph->magic = GRAPH_MAGIC;
+    graph->context = context;
+    // relaxed: only uniqueness matters.
+    graph->id = atomic_fetch_add_explicit(&next_graph_id, 1, memory_order_relaxed);
+    const rp_status st = rp_handle_add(RP_HANDLE_GRAPH, graph);
+    if (st != RP_OK) {
+        rp_free(graph);
+        return st;
+    }
+    *out = graph;
+    return RP_OK;
+}
+
+struct rp_graph *rp_graph_from_handle(const void *handle)
+{
+    if (!rp_handle_live(RP_HANDLE_GRAPH, handle)) {
+        return NULL;
+    }
+    struct rp_graph *graph = (struct rp_graph *)(uintptr_t)handle;
+    return graph->magic == GRAPH_MAGIC ? graph : NULL;
+}
+
+void rp_graph_drop_recording(struct rp_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->op_count; i++) {
+        rp_comm_unref(graph->op[i].comm);
+    }
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct rp_insn *insn = &graph->node[i].insn;
+        if (rp_insn_names_event(insn)) {
+            rp_event_unref(insn->u.event.event);
+        }
+    }
+    rp_free(graph->node);
+    rp_free(graph->op);
+    rp_free(graph->lane);
+    rp_free(graph->edge);
+    graph->node = NULL;
+    graph->op = NULL;
+    graph->lane = NULL;
+    graph->edge = NULL;
+    graph->node_count = graph->node_cap = 0;
+    graph->op_count = graph->op_cap = 0;
+    graph->lane_count = graph->lane_cap = 0;
+    graph->edge_count = graph->edge_cap = 0;
+}
+
+void rp_graph_destroy(struct rp_graph *graph)
+{
+    rp_handle_remove(RP_HANDLE_GRAPH, graph);
+    rp_graph_drop_recording(graph);
+    if (graph->program != NULL) {
+        rp_program_unref(graph->program);
+    }
+    graph->magic = 0;
+    rp_free(graph);
+}
+
+rp_status rp_graph_add_lane(
+        struct rp_graph *graph, struct rp_stream *stream, void *forked_by, uint32_t *lane)
+{
+    const rp_status st = reserve(
+            (void **)&graph->lane, graph->lane_count, &graph->lane_cap, sizeof *graph->lane);
+    if (st != RP_OK) {
+        return st;
+    }
+    graph->lane[graph->lane_count] = (struct rp_graph_lane){
+        .stream = stream, .stream_id = stream->id, .last_node = UINT32_MAX, .forked_by = forked_by
+    };
+    *lane = graph->lane_count++;
+    return RP_OK;
+}
+
+/* A copy of the op for a collective node, with a reference to its communicator. */
+static rp_status add_op(struct rp_graph *graph, const struct rp_op *op, uint32_t *index)
+{
+    const rp_status st =
+            reserve((void **)&graph->op, graph->op_count, &graph->op_cap, sizeof *graph->op);
+    if (st != RP_OK) {
+        return st;
+    }
+    rp_comm_ref(op->comm);
+    struct rp_op *copy = &graph->op[graph->op_count];
+    *copy = *op;
+    copy->record.graph = graph->id;
+    copy->record.task = graph->op_count;
+    *index = graph->op_count++;
+    return RP_OK;
+}
+
+rp_status rp_graph_add_task(
+        struct rp_graph *graph, uint32_t lane, const struct rp_task *task, uint32_t *node)
+{
+    rp_status st = reserve(
+            (void **)&graph->node, graph->node_count, &graph->node_cap, sizeof *graph->node);
+    if (st != RP_OK) {
+        return st;
+    }
+    struct rp_node *added = &graph->node[graph->node_count];
+    *added = (struct rp_node){ .insn = task->insn, .lane = lane, .seq = graph->node_count + 1 };
+    if (task->insn.kind == RP_INSN_COLLECTIVE) {
+        st = add_op(graph, task->op, &added->insn.index);
+        if (st != RP_OK) {
+            return st;
+        }
+    } else if (rp_insn_names_event(&added->insn)) {
+        rp_event_ref(added->insn.u.event.event);
+    }
+    graph->lane[lane].last_node = graph->node_count;
+    graph->lane[lane].node_count++;
+    *node = graph->node_count++;
+    return RP_OK;
+}
+
+rp_status rp_graph_add_edge(struct rp_graph *graph, uint32_t lane, uint32_t *edge)
+{
+    rp_status st = reserve(
+            (void **)&graph->edge, graph->edge_count, &graph->edge_cap, sizeof *graph->edge);
+    if (st != RP_OK) {
+        return st;
+    }
+    const struct rp_task task = { .insn = { .kind = RP_INSN_EDGE_SIGNAL,
+                                          .index = graph->edge_count } };
+    uint32_t node;
+    st = rp_graph_add_task(graph, lane, &task, &node);
+    if (st != RP_OK) {
+        return st;
+    }
+    graph->edge[graph->edge_count] = (struct rp_graph_edge){ .from_node = node };
+    *edge = graph->edge_count++;
+    return RP_OK;
+}
+
+rp_status rp_graph_add_wait(struct rp_graph *graph, uint32_t lane, uint32_t edge)
+{
+    const struct rp_task task = { .insn = { .kind = RP_INSN_EDGE_WAIT, .index = edge } };
+    uint32_t node;
+    const rp_status st = rp_graph_add_task(graph, lane, &task, &node);
+    if (st == RP_OK) {
+        graph->edge[edge].waits++;
+    }
+    return st;
+}
