@@ -75,6 +75,13 @@ struct rp_insn {
 };
 static_assert(sizeof(struct rp_insn) == 64, "one instruction, one cache line");
 
+/** rp_insn_names_event: whether `u.event.event` is set and referenced by the instruction's holder. */
+static inline bool rp_insn_names_event(const struct rp_insn *insn)
+{
+    return insn->kind == RP_INSN_EVENT_RECORD || insn->kind == RP_INSN_EVENT_WAIT ||
+            insn->kind == RP_INSN_EVENT_RESET;
+}
+
 /* One collective as frozen at submission or capture. */
 struct rp_op {
     struct rp_comm *comm; /* referenced by whoever holds the op */
