@@ -27,19 +27,23 @@ struct rp_aiv_tuning {
     uint32_t small_bytes; /* at most RP_SLOT_BYTES */
 };
 
-/* The state of one collective on one rank. Plain data: it lives in a lane and may be reset at will. */
+/* The state of one collective on one rank. Plain data: it lives in a lane and may be reset at will.
+ */
 struct rp_aiv_op {
     struct rp_lines *lines;
     const struct rp_reduce_impl *reduce;
-    struct rp_record record; /* own; seq filled when announced */
+    struct rp_record record; /* own; digest and seq filled in */
     const uint8_t *send;     /* own buffers, this process's addresses */
     uint8_t *recv;
-    uint64_t seq;
-    uint64_t offset; /* bytes of this rank's share finished so far */
-    uint64_t round;  /* staged: rounds finished within this op */
-    uint32_t peer;   /* next peer to look at in the current phase */
-    uint8_t form;    /* enum in aiv.c */
-    uint8_t phase;   /* enum in aiv.c */
+    uint64_t seq;         /* 0 before it is announced */
+    uint64_t block_bytes; /* count elements */
+    uint64_t offset;      /* bytes of the current piece of work that are finished */
+    uint64_t filled;      /* staged: rounds whose window-in this rank has filled */
+    uint64_t folded;      /* staged: rounds whose windows-in this rank has read */
+    uint64_t round;       /* staged: rounds finished within this op */
+    uint32_t peer;        /* next rank to look at in the current phase */
+    uint8_t form;         /* enum rp_aiv_form in aiv_forms.h */
+    uint8_t phase;        /* enum in aiv.c */
     uint8_t reserved[2];
 };
 
@@ -47,6 +51,11 @@ struct rp_aiv_op {
  * rp_aiv_begin: reset `op` for one run of the collective described by `record`.
  * `send` and `recv` are this rank's buffers (equal for in-place calls; for
  * broadcast both are the buffer). Nothing is announced yet.
+ *
+ * Buffers that overlap other than exactly in place (AllReduce: send == recv;
+ * ReduceScatter: recv a whole block of send; AllGather: send a whole block of
+ * recv) are the caller's error: no memory but recv's is written, and what is
+ * written there is unspecified.
  */
 void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_reduce_impl *reduce,
         const struct rp_aiv_tuning *tuning, const struct rp_record *record, const void *send,
@@ -58,9 +67,9 @@ void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_
  *
  * RP_OK     this rank's reads and writes are finished and `done` is marked
  *           (rp_lines_finish); the caller may pass the turn after a flush
- * RP_AGAIN  waiting or out of budget; *progress (never NULL) tells whether
- *           anything moved
- * else      the failure; the caller calls rp_lines_fail
+ * RP_AGAIN  waiting (`done` is published) or out of budget; *progress (never
+ *           NULL) tells whether anything moved
+ * else      the failure; the caller calls rp_lines_fail with lines->culprit
  */
 RP_MUST_USE rp_status rp_aiv_step(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress);
 

@@ -1,0 +1,234 @@
+// AIV collectives: the phases that every form runs through. Announce, wait for those that are
+// needed and compare digests, work, finish.
+//
+// Nothing is written to an output before every rank that the form reads from has arrived with the
+// same digest: a mismatch is found while the buffers are as the callers left them.
+
+#include "kernels/aiv.h"
+
+#include <string.h>
+
+#include "base/cpu.h"
+#include "kernels/aiv_forms.h"
+
+enum phase {
+    PHASE_ANNOUNCE,
+    PHASE_GATHER,
+    PHASE_WORK,
+    PHASE_OVER,
+};
+
+// How often a step looks for a peer's line before it gives up. With one rank a core the answer is
+// a cache miss or two away, nearer than the way through the scheduler; a rank that has no core
+// will not come, so the limit is well below what a yield costs.
+#define POLLS 12
+
+static rp_aiv_work_fn *const works[] = {
+    [RP_FORM_LOCAL] = rp_aiv_local_work,
+    [RP_FORM_TINY] = rp_aiv_tiny_work,
+    [RP_FORM_SMALL] = rp_aiv_small_work,
+    [RP_FORM_ZERO_COPY] = rp_aiv_zero_copy_work,
+    [RP_FORM_STAGED] = rp_aiv_staged_work,
+};
+
+// By bytes and ranks alone: the record is the same on all ranks as far as the digest goes.
+static enum rp_aiv_form choose_form(const struct rp_aiv_op *op, const struct rp_aiv_tuning *tuning)
+{
+    const uint64_t bytes = rp_record_send_bytes(&op->record, op->lines->size);
+    if (op->lines->size == 1) {
+        return RP_FORM_LOCAL;
+    }
+    if (bytes <= rp_min_u64(tuning->tiny_bytes, RP_LINE_PAYLOAD_BYTES)) {
+        return RP_FORM_TINY;
+    }
+    if (bytes <= rp_min_u64(tuning->small_bytes, RP_SLOT_BYTES)) {
+        return RP_FORM_SMALL;
+    }
+    return RP_FORM_LARGE;
+}
+
+void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_reduce_impl *reduce,
+        const struct rp_aiv_tuning *tuning, const struct rp_record *record, const void *send,
+        void *recv)
+{
+    *op = (struct rp_aiv_op){
+        .lines = lines,
+        .reduce = reduce,
+        .record = *record,
+        .send = send,
+        .recv = recv,
+        .phase = PHASE_ANNOUNCE,
+    };
+    op->block_bytes = record->op == RP_OP_BARRIER ? 0 : record->count * rp_aiv_element_bytes(op);
+    if (op->record.digest == 0) {
+        op->record.digest = rp_record_digest(&op->record);
+    }
+    op->form = (uint8_t)choose_form(op, tuning);
+}
+
+static rp_status announce(struct rp_aiv_op *op)
+{
+    struct rp_lines *lines = op->lines;
+    const void *payload = NULL;
+    uint64_t payload_bytes = 0;
+    const bool offers = op->record.op != RP_OP_BROADCAST || op->record.root == lines->rank;
+    if (op->form == RP_FORM_TINY && offers) {
+        payload_bytes = rp_record_send_bytes(&op->record, lines->size);
+        payload = payload_bytes == 0 ? NULL : op->send;
+    } else if (op->form == RP_FORM_SMALL && offers) {
+        const rp_status st = rp_lines_ready(lines);
+        if (st != RP_OK) {
+            return st;
+        }
+        rp_aiv_small_fill(op);
+    }
+    const rp_status st = rp_lines_announce(lines, &op->record, payload, payload_bytes);
+    if (st == RP_OK) {
+        op->seq = lines->announced;
+        op->record.seq = op->seq;
+    }
+    return st;
+}
+
+// Whether this rank must see rank `q` arrive before its work. In a rooted op that goes through
+// lines or slots only the root has something to offer; zero copy also needs to know that outputs
+// may be written, and the choice between it and windows hangs on every rank's record.
+static bool awaits(const struct rp_aiv_op *op, uint32_t q)
+{
+    if (q == op->lines->rank) {
+        return false;
+    }
+    return op->record.op != RP_OP_BROADCAST || q == op->record.root || op->form == RP_FORM_LARGE;
+}
+
+static rp_status await_arrival(struct rp_lines *lines, uint32_t q, uint64_t seq)
+{
+    // relaxed: rp_lines_arrived looks again, and properly.
+    const _Atomic uint64_t *arrived = &lines->peer[q].block->line[seq % 2].arrived;
+    for (unsigned i = 0; i < POLLS; i++) {
+        if (RP_LIKELY(atomic_load_explicit(arrived, memory_order_relaxed) >= seq)) {
+            break;
+        }
+        rp_cpu_pause();
+    }
+    return rp_lines_arrived(lines, q, seq);
+}
+
+static rp_status gather(struct rp_aiv_op *op, bool *progress)
+{
+    struct rp_lines *lines = op->lines;
+    for (; op->peer < lines->size; op->peer++) {
+        if (!awaits(op, op->peer)) {
+            continue;
+        }
+        rp_status st = await_arrival(lines, op->peer, op->seq);
+        if (st != RP_OK) {
+            return st;
+        }
+        // The digest first: lines outlive a failure, and "the calls differ" says more than "that
+        // rank gave up because the calls differ".
+        st = rp_lines_match(lines, op->peer, op->seq, op->record.digest);
+        if (st != RP_OK) {
+            return st;
+        }
+        st = rp_lines_check_one(lines, op->peer, op->seq);
+        if (st != RP_OK) {
+            return st;
+        }
+        *progress = true;
+    }
+    op->peer = 0;
+    return RP_OK;
+}
+
+// All ranks read the same records, so all decide alike.
+static enum rp_aiv_form choose_large_form(const struct rp_aiv_op *op)
+{
+    const struct rp_lines *lines = op->lines;
+    for (uint32_t q = 0; q < lines->size; q++) {
+        if (rp_lines_record(lines, q, op->seq).buffer_class != RP_CLASS_CONTIGUOUS) {
+            return RP_FORM_STAGED;
+        }
+    }
+    return lines->zero_copy ? RP_FORM_ZERO_COPY : RP_FORM_STAGED;
+}
+
+static rp_status run(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    rp_status st = RP_OK;
+    switch ((enum phase)op->phase) {
+    case PHASE_ANNOUNCE:
+        st = announce(op);
+        if (st != RP_OK) {
+            return st;
+        }
+        *progress = true;
+        op->phase = PHASE_GATHER;
+        // fallthrough
+    case PHASE_GATHER:
+        st = gather(op, progress);
+        if (st != RP_OK) {
+            return st;
+        }
+        if (op->form == RP_FORM_LARGE) {
+            op->form = (uint8_t)choose_large_form(op);
+        }
+        op->phase = PHASE_WORK;
+        // fallthrough
+    case PHASE_WORK:
+        st = works[op->form](op, budget_bytes, progress);
+        if (st != RP_OK) {
+            return st;
+        }
+        rp_lines_finish(op->lines, op->seq);
+        *progress = true;
+        op->phase = PHASE_OVER;
+        // fallthrough
+    case PHASE_OVER:
+        return RP_OK;
+    }
+    return RP_OK;
+}
+
+rp_status rp_aiv_step(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    *progress = false;
+    const rp_status st = run(op, budget_bytes, progress);
+    if (st == RP_AGAIN) {
+        rp_lines_flush(op->lines);
+    }
+    return st;
+}
+
+rp_status rp_aiv_complete(struct rp_aiv_op *op)
+{
+    if (op->form == RP_FORM_ZERO_COPY) {
+        const rp_status st = rp_lines_all_done(op->lines, op->seq);
+        if (st != RP_OK) {
+            if (st == RP_AGAIN) {
+                rp_lines_flush(op->lines);
+            }
+            return st;
+        }
+    }
+    rp_lines_complete(op->lines, op->seq);
+    return RP_OK;
+}
+
+// Overlapping buffers are copied as memmove does, from whichever end is safe.
+rp_status rp_aiv_local_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    if (op->recv == op->send) {
+        return RP_OK;
+    }
+    const bool backwards = op->recv > op->send && (uint64_t)(op->recv - op->send) < op->block_bytes;
+    const uint64_t left = op->block_bytes - op->offset;
+    const uint64_t bytes = rp_min_u64(left, rp_max_u64(budget_bytes, RP_CACHELINE));
+    const uint64_t at = backwards ? left - bytes : op->offset;
+    if (bytes != 0) {
+        memmove(op->recv + at, op->send + at, bytes);
+    }
+    op->offset += bytes;
+    *progress = true;
+    return op->offset == op->block_bytes ? RP_OK : RP_AGAIN;
+}

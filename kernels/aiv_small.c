@@ -1,0 +1,76 @@
+// Small: as tiny, but the payload is copied to a slot first. Each rank folds all slots itself, so
+// the op takes one exchange, and no rank touches a peer's buffers: it is complete at once.
+//
+// Cost: one copy of the payload; all-reduce reads N payloads on each rank, the others what they
+// need. Slots are read in pieces, so that N of them stay within a step's budget.
+
+#include "kernels/aiv_forms.h"
+
+#define PIECE_BYTES (8u * 1024u)
+
+void rp_aiv_small_fill(struct rp_aiv_op *op)
+{
+    const struct rp_lines *lines = op->lines;
+    uint8_t *slot = lines->peer[lines->rank].slot[(lines->announced + 1) % 2];
+    rp_copy(slot, op->send, rp_record_send_bytes(&op->record, lines->size));
+}
+
+static const uint8_t *slot_of(const struct rp_aiv_op *op, uint32_t q)
+{
+    return op->lines->peer[q].slot[op->seq % 2]; // ordered by [L1]
+}
+
+static rp_status fold(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, bool *progress)
+{
+    struct rp_lines *lines = op->lines;
+    uint64_t spent = 0;
+    while (op->offset < op->block_bytes) {
+        if (spent >= budget_bytes && spent != 0) {
+            return RP_AGAIN;
+        }
+        const uint64_t bytes = rp_min_u64(op->block_bytes - op->offset, PIECE_BYTES);
+        void *dst = op->recv + op->offset;
+        for (uint32_t q = 0; q < lines->size; q++) {
+            lines->srcs[q] = slot_of(op, q) + at + op->offset;
+        }
+        rp_aiv_fold(op, &dst, 1, bytes);
+        op->offset += bytes;
+        spent += bytes * (lines->size + 1);
+        *progress = true;
+    }
+    return RP_OK;
+}
+
+static rp_status gather(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    uint64_t spent = 0;
+    for (; op->peer < op->lines->size; op->peer++) {
+        if (spent >= budget_bytes && spent != 0) {
+            return RP_AGAIN;
+        }
+        rp_copy(op->recv + op->peer * op->block_bytes, slot_of(op, op->peer), op->block_bytes);
+        spent += 2 * op->block_bytes;
+        *progress = true;
+    }
+    return RP_OK;
+}
+
+rp_status rp_aiv_small_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    switch ((enum rp_op_kind)op->record.op) {
+    case RP_OP_ALL_REDUCE:
+        return fold(op, 0, budget_bytes, progress);
+    case RP_OP_REDUCE_SCATTER:
+        return fold(op, op->lines->rank * op->block_bytes, budget_bytes, progress);
+    case RP_OP_ALL_GATHER:
+        return gather(op, budget_bytes, progress);
+    case RP_OP_BROADCAST:
+        if (op->record.root != op->lines->rank) {
+            rp_copy(op->recv, slot_of(op, op->record.root), op->block_bytes);
+        }
+        return RP_OK;
+    case RP_OP_BARRIER:
+        return RP_OK;
+    }
+    return RP_OK;
+}

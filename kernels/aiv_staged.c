@@ -1,0 +1,284 @@
+// Staged: some rank's buffers are not where its peers can reach them, so every rank runs the op in
+// rounds through the windows. No rank touches a peer's buffers: the op is complete with its own
+// result.
+//
+//     window-in, window-out:  | part 0 | part 1 | part 2 | part 3 |      round t uses part t % 4
+//
+//   fill     copy this round's piece of the own input into window-in; stage.arrived = t
+//   fold     read all windows-in (all-reduce of many ranks: the own slice only, stored into all
+//            windows-out); stage.done = t
+//   collect  all-reduce of many ranks: copy the own window-out to the output
+//
+// Rounds are counted through all ops of the communicator, so a peer that is one op ahead is told
+// from one that is behind. A part of window-in is filled again once every peer's stage.done covers
+// its last round. A part of window-out needs no counter of its own: peers store into it after our
+// stage.arrived = t, and that we publish only after we have collected round t - 4.
+//
+// Sizes follow from the record, the window and the number of ranks, so all ranks count the same
+// rounds. A round reads about ROUND_BYTES on each rank: that bounds a step and stays in cache.
+//
+// Cost per byte and rank: one copy in, then N reads and one write; with many ranks one copy in,
+// 1 + 1 for the slice, one copy out.
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "kernels/aiv_forms.h"
+
+#define PARTS 4
+#define AHEAD 2 // rounds that are filled before the first of them is finished
+#define PART_BYTES_MAX (64u * 1024u)
+#define ROUND_BYTES (512u * 1024u)
+#define SLICED_RANKS_MIN 4 // all-reduce: from here on slices cost less than N reads a rank
+
+struct plan {
+    uint64_t part_bytes;  // of a window
+    uint64_t piece_bytes; // of a rank's contribution (reduce-scatter: of each block) in a round
+    uint64_t rounds;
+};
+
+static rp_status make_plan(const struct rp_aiv_op *op, struct plan *plan)
+{
+    const struct rp_lines *lines = op->lines;
+    const uint64_t cap = rp_min_u64(PART_BYTES_MAX, ROUND_BYTES / lines->size);
+    uint64_t part_bytes = rp_min_u64(lines->window_bytes / PARTS, rp_max_u64(cap, 1024));
+    part_bytes -= part_bytes % RP_CACHELINE;
+    uint64_t piece_bytes = part_bytes;
+    if (op->record.op == RP_OP_REDUCE_SCATTER) {
+        piece_bytes /= lines->size;
+        piece_bytes -= piece_bytes % rp_aiv_element_bytes(op);
+    }
+    if (piece_bytes == 0) {
+        return rp_fail(RP_EINTERNAL,
+                "windows of %" PRIu64 " bytes are too small for staged ops of %" PRIu32 " ranks",
+                lines->window_bytes, lines->size);
+    }
+    *plan = (struct plan){
+        .part_bytes = part_bytes,
+        .piece_bytes = piece_bytes,
+        .rounds = (op->block_bytes + piece_bytes - 1) / piece_bytes,
+    };
+    return RP_OK;
+}
+
+// One round as this rank sees it.
+struct round {
+    uint64_t number; // counted through all ops
+    uint64_t part;   // offset of its part in every window
+    uint64_t at;     // offset of its piece in a block
+    uint64_t bytes;  // of its piece
+};
+
+static struct round make_round(const struct rp_aiv_op *op, const struct plan *plan, uint64_t index)
+{
+    const uint64_t number = op->lines->stage_round + 1 + index;
+    const uint64_t at = index * plan->piece_bytes;
+    return (struct round){
+        .number = number,
+        .part = number % PARTS * plan->part_bytes,
+        .at = at,
+        .bytes = rp_min_u64(plan->piece_bytes, op->block_bytes - at),
+    };
+}
+
+static bool is_sliced(const struct rp_aiv_op *op)
+{
+    return op->record.op == RP_OP_ALL_REDUCE && op->lines->size >= SLICED_RANKS_MIN;
+}
+
+static rp_status all_stage_done(struct rp_lines *lines, uint64_t number)
+{
+    for (uint32_t q = 0; q < lines->size; q++) {
+        const rp_status st = q == lines->rank ? RP_OK : rp_lines_stage_done(lines, q, number);
+        if (st != RP_OK) {
+            return st;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_status all_stage_arrived(struct rp_lines *lines, uint64_t number)
+{
+    for (uint32_t q = 0; q < lines->size; q++) {
+        const rp_status st = q == lines->rank ? RP_OK : rp_lines_stage_arrived(lines, q, number);
+        if (st != RP_OK) {
+            return st;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_status fill(struct rp_aiv_op *op, const struct plan *plan)
+{
+    struct rp_lines *lines = op->lines;
+    const struct round round = make_round(op, plan, op->filled);
+    if (op->record.op == RP_OP_BROADCAST && op->record.root != lines->rank) {
+        op->filled++; // nobody waits for it
+        return RP_OK;
+    }
+    const rp_status st = round.number > PARTS ? all_stage_done(lines, round.number - PARTS) : RP_OK;
+    if (st != RP_OK) {
+        return st;
+    }
+    uint8_t *window = lines->peer[lines->rank].window_in + round.part;
+    if (op->record.op == RP_OP_REDUCE_SCATTER) {
+        for (uint32_t q = 0; q < lines->size; q++) {
+            rp_copy(window + q * plan->piece_bytes, op->send + q * op->block_bytes + round.at,
+                    round.bytes);
+        }
+    } else {
+        rp_copy(window, op->send + round.at, round.bytes);
+    }
+    rp_lines_stage_fill(lines, round.number);
+    op->filled++;
+    return RP_OK;
+}
+
+// lines->srcs: byte `at` of the round's part of every window-in.
+static void point_at_windows(struct rp_lines *lines, const struct round *round, uint64_t at)
+{
+    for (uint32_t q = 0; q < lines->size; q++) {
+        lines->srcs[q] = lines->peer[q].window_in + round->part + at;
+    }
+}
+
+static void fold_slice(struct rp_aiv_op *op, const struct round *round)
+{
+    struct rp_lines *lines = op->lines;
+    const struct rp_slice slice = rp_aiv_slice(round->bytes, lines->rank, lines->size);
+    point_at_windows(lines, round, slice.start);
+    for (uint32_t q = 0; q < lines->size; q++) {
+        lines->dsts[q] = lines->peer[q].window_out + round->part + slice.start;
+    }
+    rp_aiv_fold(op, lines->dsts, lines->size, slice.bytes);
+}
+
+static void read_windows(struct rp_aiv_op *op, const struct plan *plan, const struct round *round)
+{
+    struct rp_lines *lines = op->lines;
+    void *dst = op->recv + round->at;
+    switch ((enum rp_op_kind)op->record.op) {
+    case RP_OP_ALL_REDUCE:
+        if (is_sliced(op)) {
+            fold_slice(op, round);
+        } else {
+            point_at_windows(lines, round, 0);
+            rp_aiv_fold(op, &dst, 1, round->bytes);
+        }
+        break;
+    case RP_OP_REDUCE_SCATTER:
+        point_at_windows(lines, round, lines->rank * plan->piece_bytes);
+        rp_aiv_fold(op, &dst, 1, round->bytes);
+        break;
+    case RP_OP_ALL_GATHER:
+        for (uint32_t q = 0; q < lines->size; q++) {
+            rp_copy(op->recv + q * op->block_bytes + round->at,
+                    lines->peer[q].window_in + round->part, round->bytes);
+        }
+        break;
+    case RP_OP_BROADCAST:
+        if (op->record.root != lines->rank) {
+            rp_copy(dst, lines->peer[op->record.root].window_in + round->part, round->bytes);
+        }
+        break;
+    case RP_OP_BARRIER:
+        break;
+    }
+}
+
+static rp_status fold(struct rp_aiv_op *op, const struct plan *plan)
+{
+    struct rp_lines *lines = op->lines;
+    const struct round round = make_round(op, plan, op->folded);
+    rp_status st = RP_OK;
+    if (op->record.op != RP_OP_BROADCAST) {
+        st = all_stage_arrived(lines, round.number);
+    } else if (op->record.root != lines->rank) {
+        st = rp_lines_stage_arrived(lines, op->record.root, round.number);
+    }
+    if (st == RP_OK) {
+        st = rp_lines_check(lines, op->seq);
+    }
+    if (st != RP_OK) {
+        return st;
+    }
+    read_windows(op, plan, &round);
+    rp_lines_stage_finish(lines, round.number);
+    op->folded++;
+    return RP_OK;
+}
+
+static rp_status collect(struct rp_aiv_op *op, const struct plan *plan)
+{
+    struct rp_lines *lines = op->lines;
+    if (is_sliced(op)) {
+        const struct round round = make_round(op, plan, op->round);
+        const rp_status st = all_stage_done(lines, round.number);
+        if (st != RP_OK) {
+            return st;
+        }
+        rp_copy(op->recv + round.at, lines->peer[lines->rank].window_out + round.part, round.bytes);
+    }
+    op->round++;
+    return RP_OK;
+}
+
+// One pass over the three stages, each at most once. A stage that has to wait holds up none of the
+// others. `*moved`: how many of them did something.
+static rp_status pass(struct rp_aiv_op *op, const struct plan *plan, unsigned *moved)
+{
+    rp_status st = RP_OK;
+    *moved = 0;
+    if (op->filled < plan->rounds && op->filled - op->round < AHEAD) {
+        st = fill(op, plan);
+        if (st < 0) {
+            return st;
+        }
+        *moved += st == RP_OK;
+    }
+    if (op->folded < op->filled) {
+        st = fold(op, plan);
+        if (st < 0) {
+            return st;
+        }
+        *moved += st == RP_OK;
+    }
+    if (op->round < op->folded) {
+        st = collect(op, plan);
+        if (st < 0) {
+            return st;
+        }
+        *moved += st == RP_OK;
+    }
+    return RP_OK;
+}
+
+rp_status rp_aiv_staged_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    struct plan plan = { 0 };
+    rp_status st = make_plan(op, &plan);
+    if (st != RP_OK) {
+        return st;
+    }
+    uint64_t spent = 0;
+    while (op->round < plan.rounds) {
+        unsigned moved = 0;
+        st = pass(op, &plan, &moved);
+        if (st != RP_OK) {
+            return st;
+        }
+        if (moved == 0) {
+            return RP_AGAIN;
+        }
+        *progress = true;
+        spent += moved * plan.part_bytes * op->lines->size;
+        if (spent >= budget_bytes && op->round < plan.rounds) {
+            return RP_AGAIN;
+        }
+    }
+    st = rp_lines_check(op->lines, op->seq);
+    if (st == RP_OK) {
+        op->lines->stage_round += plan.rounds;
+    }
+    return st;
+}

@@ -1,0 +1,234 @@
+// Large, zero copy: every buffer lies in its owner's arena, which all ranks map, and is read and
+// written in place. Where an input lies is its owner's choice, told by its record.
+//
+//   AllReduce      rank r folds slice r of all inputs and stores it into all outputs: each byte is
+//                  read once and written once a rank. 2 x bytes of traffic a rank.
+//   ReduceScatter  rank r folds block r of all inputs into its own output
+//   AllGather      pulls every peer's block, the next rank's first, so that readers spread
+//   Broadcast      pulls the root's buffer
+//
+// A record is bytes from another process: its range is checked against the arena that we have
+// mapped, once a step, and a copy of it is used.
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "kernels/aiv_forms.h"
+
+// Between two looks for a revocation, of each array that is read or written.
+#define PIECE_BYTES_MAX (32u * 1024u)
+#define PIECE_BYTES_MIN (4u * 1024u)
+
+static uint64_t piece_bytes(uint64_t budget_bytes, uint64_t arrays)
+{
+    const uint64_t each = budget_bytes / arrays / RP_CACHELINE * RP_CACHELINE;
+    return rp_min_u64(rp_max_u64(each, PIECE_BYTES_MIN), PIECE_BYTES_MAX);
+}
+
+typedef void reduce_fn(const struct rp_reduce_impl *impl, enum rp_dtype dtype, enum rp_reduce_op op,
+        void *const *dsts, unsigned dst_count, const void *const *srcs, unsigned src_count,
+        size_t count);
+
+// Whether all ranks together touch more than a cache holds: then stores go around it.
+static bool streams(const struct rp_aiv_op *op)
+{
+    const uint64_t ranks = op->lines->size;
+    const uint64_t of_all = rp_record_send_bytes(&op->record, op->lines->size) +
+                            rp_record_recv_bytes(&op->record, op->lines->size);
+    return of_all >= RP_STREAM_BYTES / ranks;
+}
+
+static rp_status out_of_bounds(struct rp_aiv_op *op, uint32_t q, uint64_t off, uint64_t bytes)
+{
+    char text[RP_RECORD_TEXT_BYTES];
+    rp_record_describe(&op->record, text, sizeof(text));
+    op->lines->culprit = q;
+    return rp_fail(RP_EMISMATCH,
+            "%s: rank %" PRIu32 " names %" PRIu64 " bytes at offset %" PRIu64
+            " of its device memory, of which %" PRIu64 " bytes are mapped here",
+            text, q, bytes, off, op->lines->peer[q].arena_bytes);
+}
+
+// Where `bytes` bytes at `off` of rank q's arena are in this process.
+static rp_status locate(
+        struct rp_aiv_op *op, uint32_t q, uint64_t off, uint64_t bytes, uint8_t **out)
+{
+    const struct rp_peer *peer = &op->lines->peer[q];
+    if (peer->arena == NULL || off > peer->arena_bytes || bytes > peer->arena_bytes - off) {
+        return out_of_bounds(op, q, off, bytes);
+    }
+    *out = peer->arena + off;
+    return RP_OK;
+}
+
+static rp_status locate_send(struct rp_aiv_op *op, uint32_t q, const uint8_t **out)
+{
+    if (q == op->lines->rank) {
+        *out = op->send;
+        return RP_OK;
+    }
+    const struct rp_record record = rp_lines_record(op->lines, q, op->seq);
+    uint8_t *at = NULL;
+    const rp_status st =
+            locate(op, q, record.send_off, rp_record_send_bytes(&op->record, op->lines->size), &at);
+    *out = at;
+    return st;
+}
+
+static rp_status locate_recv(struct rp_aiv_op *op, uint32_t q, uint8_t **out)
+{
+    if (q == op->lines->rank) {
+        *out = op->recv;
+        return RP_OK;
+    }
+    const struct rp_record record = rp_lines_record(op->lines, q, op->seq);
+    return locate(op, q, record.recv_off, rp_record_recv_bytes(&op->record, op->lines->size), out);
+}
+
+// Points lines->srcs at byte `at` of every input and, where all outputs are written, lines->dsts
+// at byte `at` of every output.
+static rp_status point(struct rp_aiv_op *op, uint64_t at, bool outputs)
+{
+    struct rp_lines *lines = op->lines;
+    for (uint32_t q = 0; q < lines->size; q++) {
+        const uint8_t *send = NULL;
+        rp_status st = locate_send(op, q, &send);
+        if (st != RP_OK) {
+            return st;
+        }
+        lines->srcs[q] = send + at;
+        if (outputs) {
+            uint8_t *recv = NULL;
+            st = locate_recv(op, q, &recv);
+            if (st != RP_OK) {
+                return st;
+            }
+            lines->dsts[q] = recv + at;
+        }
+    }
+    return RP_OK;
+}
+
+static void advance(struct rp_lines *lines, uint64_t bytes, unsigned dst_count)
+{
+    for (uint32_t q = 0; q < lines->size; q++) {
+        lines->srcs[q] = (const uint8_t *)lines->srcs[q] + bytes;
+    }
+    for (unsigned i = 0; i < dst_count; i++) {
+        lines->dsts[i] = (uint8_t *)lines->dsts[i] + bytes;
+    }
+}
+
+// Folds `part` of the inputs; the result goes to the same place of all outputs, or for
+// reduce-scatter, where the part is this rank's block, to the own one.
+static rp_status fold(struct rp_aiv_op *op, struct rp_slice part, bool all_outputs,
+        uint64_t budget_bytes, bool *progress)
+{
+    struct rp_lines *lines = op->lines;
+    const unsigned dst_count = all_outputs ? lines->size : 1;
+    const uint64_t arrays = (uint64_t)lines->size + dst_count;
+    const uint64_t piece = piece_bytes(budget_bytes, arrays);
+    reduce_fn *const reduce = streams(op) ? rp_reduce_stream : rp_reduce;
+    uint64_t spent = 0;
+    rp_status st = point(op, part.start + op->offset, all_outputs);
+    if (st != RP_OK) {
+        return st;
+    }
+    if (!all_outputs) {
+        lines->dsts[0] = op->recv + op->offset;
+    }
+    while (op->offset < part.bytes) {
+        if (spent >= budget_bytes && spent != 0) {
+            return RP_AGAIN;
+        }
+        st = rp_lines_check(lines, op->seq);
+        if (st != RP_OK) {
+            return st;
+        }
+        const uint64_t bytes = rp_min_u64(part.bytes - op->offset, piece);
+        reduce(op->reduce, (enum rp_dtype)op->record.dtype, (enum rp_reduce_op)op->record.reduce,
+                lines->dsts, dst_count, lines->srcs, lines->size, bytes / rp_aiv_element_bytes(op));
+        advance(lines, bytes, dst_count);
+        op->offset += bytes;
+        spent += bytes * arrays;
+        *progress = true;
+    }
+    return rp_lines_check(lines, op->seq); // after the last access too
+}
+
+// Copies rank q's input to `dst`, from op->offset on. `*spent` counts against the budget.
+static rp_status pull(struct rp_aiv_op *op, uint32_t q, uint8_t *dst, uint64_t budget_bytes,
+        uint64_t *spent, bool *progress)
+{
+    const uint8_t *src = NULL;
+    rp_status st = locate_send(op, q, &src);
+    if (st != RP_OK) {
+        return st;
+    }
+    if (src == dst) {
+        return RP_OK; // in place
+    }
+    void (*const copy)(void *, const void *, size_t) = streams(op) ? rp_copy_stream : rp_copy;
+    while (op->offset < op->block_bytes) {
+        if (*spent >= budget_bytes && *spent != 0) {
+            return RP_AGAIN;
+        }
+        st = rp_lines_check(op->lines, op->seq);
+        if (st != RP_OK) {
+            return st;
+        }
+        const uint64_t bytes = rp_min_u64(op->block_bytes - op->offset, PIECE_BYTES_MAX);
+        copy(dst + op->offset, src + op->offset, bytes);
+        op->offset += bytes;
+        *spent += 2 * bytes;
+        *progress = true;
+    }
+    return RP_OK;
+}
+
+static rp_status pull_all(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    const struct rp_lines *lines = op->lines;
+    uint64_t spent = 0;
+    for (; op->peer < lines->size; op->peer++) {
+        const uint32_t q = (lines->rank + 1 + op->peer) % lines->size;
+        const rp_status st =
+                pull(op, q, op->recv + q * op->block_bytes, budget_bytes, &spent, progress);
+        if (st != RP_OK) {
+            return st;
+        }
+        op->offset = 0;
+    }
+    return rp_lines_check(op->lines, op->seq); // after the last access too
+}
+
+static rp_status pull_root(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    uint64_t spent = 0;
+    if (op->record.root == op->lines->rank) {
+        return RP_OK;
+    }
+    const rp_status st = pull(op, op->record.root, op->recv, budget_bytes, &spent, progress);
+    return st == RP_OK ? rp_lines_check(op->lines, op->seq) : st;
+}
+
+rp_status rp_aiv_zero_copy_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    const uint32_t rank = op->lines->rank;
+    switch ((enum rp_op_kind)op->record.op) {
+    case RP_OP_ALL_REDUCE:
+        return fold(op, rp_aiv_slice(op->block_bytes, rank, op->lines->size), true, budget_bytes,
+                progress);
+    case RP_OP_REDUCE_SCATTER:
+        return fold(op,
+                (struct rp_slice){ .start = rank * op->block_bytes, .bytes = op->block_bytes },
+                false, budget_bytes, progress);
+    case RP_OP_ALL_GATHER:
+        return pull_all(op, budget_bytes, progress);
+    case RP_OP_BROADCAST:
+        return pull_root(op, budget_bytes, progress);
+    case RP_OP_BARRIER:
+        return RP_OK;
+    }
+    return RP_OK;
+}

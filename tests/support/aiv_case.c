@@ -1,0 +1,191 @@
+#include "support/aiv_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+#define GUARD_BYTES 64
+#define GUARD 0xa5
+
+static enum rp_op_kind kind_of(enum oracle_op op)
+{
+    switch (op) {
+    case ORACLE_ALL_REDUCE:
+        return RP_OP_ALL_REDUCE;
+    case ORACLE_REDUCE_SCATTER:
+        return RP_OP_REDUCE_SCATTER;
+    case ORACLE_ALL_GATHER:
+        return RP_OP_ALL_GATHER;
+    case ORACLE_BROADCAST:
+        return RP_OP_BROADCAST;
+    }
+    abort();
+}
+
+static bool reduces(const struct aiv_case *item)
+{
+    return item->call.op == ORACLE_ALL_REDUCE || item->call.op == ORACLE_REDUCE_SCATTER;
+}
+
+void aiv_case_print(const struct aiv_case *item)
+{
+    fprintf(stderr,
+            "  %s, type %d, reduction %d, count %zu, root %u, %u ranks, %s, staged 0x%x, "
+            "skew %u\n",
+            rp_op_kind_name(kind_of(item->call.op)), (int)item->call.dtype, (int)item->call.reduce,
+            item->call.count, item->call.root, item->call.ranks,
+            item->in_place ? "in place" : "out of place", item->staged, item->skew);
+}
+
+// Every rank's input, one behind the other.
+static uint8_t *all_inputs(const struct aiv_case *item, const void **sends)
+{
+    const size_t bytes = oracle_send_bytes(&item->call);
+    uint8_t *inputs = malloc(item->call.ranks * bytes + 1);
+    for (unsigned r = 0; r < item->call.ranks; r++) {
+        uint8_t *input = inputs + r * bytes;
+        const size_t elements = item->call.op == ORACLE_REDUCE_SCATTER
+                                        ? item->call.count * item->call.ranks
+                                        : item->call.count;
+        oracle_fill(item->call.dtype, input, elements, item->seed * FAKE_RANKS_MAX + r);
+        sends[r] = input;
+    }
+    return inputs;
+}
+
+void aiv_case_expect(struct aiv_case *item)
+{
+    const void *sends[FAKE_RANKS_MAX];
+    const size_t bytes = oracle_recv_bytes(&item->call);
+    const unsigned outputs = item->call.op == ORACLE_REDUCE_SCATTER ? item->call.ranks : 1;
+    uint8_t *inputs = all_inputs(item, sends);
+    item->expected = malloc(outputs * bytes + 1);
+    for (unsigned r = 0; r < outputs; r++) {
+        oracle_collective(&item->call, sends, r, item->expected + r * bytes);
+    }
+    free(inputs);
+}
+
+void aiv_case_free(struct aiv_case *item)
+{
+    free(item->expected);
+    item->expected = NULL;
+}
+
+uint64_t aiv_case_arena_bytes(uint64_t bytes)
+{
+    return 2 * bytes + 3 * GUARD_BYTES + 2 * 64;
+}
+
+static bool is_staged(const struct aiv_run *run)
+{
+    return (run->item->staged >> run->rank & 1) != 0;
+}
+
+// Guard, send, guard, recv, guard; or guard, both, guard.
+static void lay_out(struct aiv_run *run)
+{
+    const struct oracle_call *call = &run->item->call;
+    const size_t send_bytes = oracle_send_bytes(call);
+    const size_t recv_bytes = oracle_recv_bytes(call);
+    const size_t larger = send_bytes > recv_bytes ? send_bytes : recv_bytes;
+    const bool one_buffer = run->item->in_place || call->op == ORACLE_BROADCAST;
+    const size_t apart = one_buffer ? larger : send_bytes + GUARD_BYTES + recv_bytes;
+    run->area_bytes = run->item->skew + 2 * GUARD_BYTES + apart;
+    run->area = is_staged(run) ? malloc(run->area_bytes) : fake_comm_arena(run->comm, run->rank);
+    uint8_t *first = run->area + run->item->skew + GUARD_BYTES;
+    run->send = first;
+    run->recv = one_buffer ? first : first + send_bytes + GUARD_BYTES;
+    if (run->item->in_place && call->op == ORACLE_ALL_GATHER) {
+        run->send = first + run->rank * send_bytes;
+    }
+    if (run->item->in_place && call->op == ORACLE_REDUCE_SCATTER) {
+        run->recv = first + run->rank * recv_bytes;
+    }
+}
+
+static void fill_send(const struct aiv_run *run, uint8_t *send)
+{
+    const struct oracle_call *call = &run->item->call;
+    const size_t elements =
+            call->op == ORACLE_REDUCE_SCATTER ? call->count * call->ranks : call->count;
+    if (call->op != ORACLE_BROADCAST || call->root == run->rank) {
+        oracle_fill(call->dtype, send, elements, run->item->seed * FAKE_RANKS_MAX + run->rank);
+    }
+}
+
+void aiv_run_begin(
+        struct aiv_run *run, struct fake_comm *comm, uint32_t rank, const struct aiv_case *item)
+{
+    *run = (struct aiv_run){ .item = item, .comm = comm, .rank = rank };
+    lay_out(run);
+    memset(run->area, GUARD, run->area_bytes);
+    fill_send(run, run->send);
+    const struct fake_call call = {
+        .record = {
+            .op = (uint16_t)kind_of(item->call.op),
+            .dtype = (uint8_t)item->call.dtype,
+            .reduce = reduces(item) ? (uint8_t)item->call.reduce : 0,
+            .count = item->call.count,
+            .root = item->call.op == ORACLE_BROADCAST ? item->call.root : 0,
+        },
+        .send = run->send,
+        .recv = run->recv,
+        .staged = is_staged(run),
+    };
+    const struct rp_record record = fake_call_record(comm, rank, &call);
+    rp_aiv_begin(&run->op, &comm->lines[rank], comm->reduce, &comm->tuning, &record, call.send,
+            call.recv);
+}
+
+// The whole area as it must be: everything that is not output as before.
+static uint8_t *expected_area(const struct aiv_run *run)
+{
+    const struct oracle_call *call = &run->item->call;
+    const size_t recv_bytes = oracle_recv_bytes(call);
+    const size_t output = call->op == ORACLE_REDUCE_SCATTER ? run->rank * recv_bytes : 0;
+    uint8_t *area = malloc(run->area_bytes);
+    memset(area, GUARD, run->area_bytes);
+    fill_send(run, area + (run->send - run->area));
+    memcpy(area + (run->recv - run->area), run->item->expected + output, recv_bytes);
+    return area;
+}
+
+bool aiv_run_check(struct aiv_run *run)
+{
+    uint8_t *want = expected_area(run);
+    bool ok = memcmp(want, run->area, run->area_bytes) == 0;
+    if (!ok) {
+        size_t at = 0;
+        while (want[at] == run->area[at]) {
+            at++;
+        }
+        const ptrdiff_t of_send = run->area + at - run->send;
+        const ptrdiff_t of_recv = run->area + at - run->recv;
+        fprintf(stderr,
+                "rank %u: byte %td of the input, %td of the output, is 0x%02x, not 0x%02x\n",
+                run->rank, of_send, of_recv, run->area[at], want[at]);
+        aiv_case_print(run->item);
+    }
+    free(want);
+    if (is_staged(run)) {
+        free(run->area);
+    }
+    return ok;
+}
+
+bool aiv_case_run(struct fake_comm *comm, uint32_t rank, const struct aiv_case *item)
+{
+    struct aiv_run run;
+    aiv_run_begin(&run, comm, rank, item);
+    const rp_status st = fake_comm_finish(&run.op, comm->budget_bytes, 60);
+    rp_lines_flush(&comm->lines[rank]);
+    if (st != RP_OK) {
+        fprintf(stderr, "rank %u: %s\n", rank, rp_status_name(st));
+        aiv_case_print(item);
+        return false;
+    }
+    return aiv_run_check(&run);
+}

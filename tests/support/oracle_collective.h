@@ -1,0 +1,49 @@
+#ifndef TESTS_SUPPORT_ORACLE_COLLECTIVE_H
+#define TESTS_SUPPORT_ORACLE_COLLECTIVE_H
+
+/*
+ * What a collective must leave in each rank's output, computed from all ranks'
+ * inputs by definition: reductions are the left fold in rank order. Knows
+ * nothing of forms, lines or slices.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/dtype.h"
+
+enum oracle_op {
+    ORACLE_ALL_REDUCE,
+    ORACLE_REDUCE_SCATTER,
+    ORACLE_ALL_GATHER,
+    ORACLE_BROADCAST,
+};
+
+struct oracle_call {
+    enum oracle_op op;
+    enum rp_dtype dtype;
+    enum rp_reduce_op reduce;
+    size_t count; /* as the API counts: reduce-scatter per output, all-gather per input */
+    unsigned root;
+    unsigned ranks;
+};
+
+/** oracle_send_bytes, oracle_recv_bytes: of one rank's input and output. */
+size_t oracle_send_bytes(const struct oracle_call *call);
+size_t oracle_recv_bytes(const struct oracle_call *call);
+
+/**
+ * oracle_collective: the output of rank `rank` into `dst`, which is none of the
+ * inputs. sends[r] is rank r's input; for broadcast only the root's counts.
+ */
+void oracle_collective(
+        const struct oracle_call *call, const void *const *sends, unsigned rank, void *dst);
+
+/**
+ * oracle_fill: an input that tells rounding orders apart: any bits for
+ * integers, finite values of mixed signs and sizes for floats. The same `seed`
+ * gives the same bytes.
+ */
+void oracle_fill(enum rp_dtype dtype, void *buffer, size_t count, uint64_t seed);
+
+#endif
