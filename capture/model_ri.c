@@ -18,7 +18,7 @@ static rp_status enter_with_stream(aclrtStream handle, struct rp_stream **stream
 
 static rp_status capture_begin(aclrtStream handle, aclmdlRICaptureMode mode)
 {
-    struct rp_stream *stream;
+    struct rp_stream *stream = NULL;
     if (handle == NULL) {
         return rp_fail(RP_EINVAL, "aclmdlRICaptureBegin: stream is NULL");
     }
@@ -40,7 +40,7 @@ aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode)
 static rp_status capture_get_info(
         aclrtStream handle, aclmdlRICaptureStatus *status, aclmdlRI *model)
 {
-    struct rp_stream *stream;
+    struct rp_stream *stream = NULL;
     if (status == NULL && model == NULL) {
         return rp_fail(RP_EINVAL, "aclmdlRICaptureGetInfo: status and modelRI are both NULL");
     }
@@ -49,7 +49,7 @@ static rp_status capture_get_info(
         return st;
     }
     enum rp_capture_status found;
-    struct rp_graph *graph;
+    struct rp_graph *graph = NULL;
     rp_capture_info(stream, &found, &graph);
     if (status != NULL) {
         *status = (aclmdlRICaptureStatus)found;
@@ -68,7 +68,7 @@ aclError aclmdlRICaptureGetInfo(
 
 static rp_status capture_end(aclrtStream handle, aclmdlRI *model)
 {
-    struct rp_stream *stream;
+    struct rp_stream *stream = NULL;
     rp_status st = enter_with_stream(handle, &stream);
     if (st != RP_OK) {
         return st;
@@ -177,8 +177,8 @@ static rp_status check_target(const struct rp_graph *graph, const struct rp_stre
 
 static rp_status execute_async(aclmdlRI model, aclrtStream handle)
 {
-    struct rp_graph *graph;
-    struct rp_stream *stream;
+    struct rp_graph *graph = NULL;
+    struct rp_stream *stream = NULL;
     rp_status st = check_graph("aclmdlRIExecuteAsync", model, &graph);
     if (st == RP_OK) {
         st = enter_with_stream(handle, &stream);
@@ -199,7 +199,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream)
 
 static rp_status execute(aclmdlRI model, int32_t timeout_ms)
 {
-    struct rp_graph *graph;
+    struct rp_graph *graph = NULL;
     rp_status st = rp_enter();
     if (st == RP_OK) {
         st = check_graph("aclmdlRIExecute", model, &graph);
@@ -232,7 +232,7 @@ static bool program_idle(void *arg)
 
 static rp_status destroy(aclmdlRI model)
 {
-    struct rp_graph *graph;
+    struct rp_graph *graph = NULL;
     rp_status st = rp_enter();
     if (st != RP_OK) {
         return st;
