@@ -47,10 +47,11 @@ void *rp_malloc(size_t bytes)
 
 void *rp_calloc(size_t count, size_t bytes)
 {
-    if (must_fail()) {
-        return NULL;
+    size_t product;
+    if (must_fail() || __builtin_mul_overflow(count, bytes, &product)) {
+        return NULL; // sanitizers end the process where calloc itself finds it
     }
-    return count == 0 || bytes == 0 ? calloc(1, 1) : calloc(count, bytes);
+    return calloc(1, product == 0 ? 1 : product);
 }
 
 void *rp_realloc(void *memory, size_t bytes)

@@ -1,4 +1,4 @@
-// docs/environment.md, from the table. tools/env_doc.c writes it, tests/base/test_env_doc.c
+// docs/environment.md, from the table. tools/print_environment.c writes it, tests/base/test_env_doc.c
 // compares it.
 
 #include <string.h>
