@@ -41,7 +41,7 @@ struct rp_context {
      * streams of the context. rp_status, 0: none; set once, text before it.
      */
     _Atomic int32_t stopped;
-    char stopped_text[256];
+    char stopped_text[512];
 
     /* aclrtCtxSetSysParamOpt: value of aclSysParamOpt i while bit i of `opts_set` is set. */
     _Atomic uint32_t opts_set;
@@ -66,6 +66,8 @@ struct rp_thread {
 
 /** rp_thread_self: the calling thread's record, made at first use; NULL when memory is short. */
 struct rp_thread *rp_thread_self(void);
+/** rp_thread_set_context: make `context` current (NULL: none). RP_ENOMEM. */
+RP_MUST_USE rp_status rp_thread_set_context(struct rp_context *context);
 void rp_thread_ref(struct rp_thread *thread);
 void rp_thread_unref(struct rp_thread *thread);
 
@@ -76,8 +78,24 @@ void rp_thread_unref(struct rp_thread *thread);
 void rp_context_ref(struct rp_context *context);
 void rp_context_unref(struct rp_context *context);
 
-/** rp_context_from_handle: the live context, RP_EHANDLE otherwise. */
-RP_MUST_USE rp_status rp_context_from_handle(void *handle, struct rp_context **out);
+/**
+ * rp_context_create: a live context on device `device_id` with its default
+ * stream. RP_EDEVICE, RP_ENOMEM and what bringing up the device answers.
+ * Owner: the handle's reference is the caller's, until rp_context_destroy.
+ */
+RP_MUST_USE rp_status rp_context_create(
+        int32_t device_id, bool is_primary, struct rp_context **out);
+
+/**
+ * rp_context_may_end: RP_OK, or why `context` cannot be destroyed now:
+ * RP_ESTREAMCAPTURED while a stream captures (not with `force`), RP_ECALLBACK in
+ * a callback, which would wait for itself.
+ */
+RP_MUST_USE rp_status rp_context_may_end(struct rp_context *context, bool force);
+
+/** rp_context_destroy: end `context` and its streams. Waits for their work, or with `force` drops
+ *  it. Once, after rp_context_may_end. */
+void rp_context_destroy(struct rp_context *context, bool force);
 
 /**
  * rp_context_current: the thread's live context, or RP_ENOCTX (a default_device

@@ -75,7 +75,7 @@ struct rp_stream {
     _Atomic uint64_t ended;     /* submissions ended so far, in order */
     _Atomic int32_t error;      /* first failure not yet reported (rp_status); see rp_stream_fail */
     pthread_mutex_t error_lock; /* guards the text and changes of `error` */
-    char error_text[256];
+    char error_text[512];
 
     /* Baton. */
     struct rp_list fifo;   /* submissions in order; the head runs */
@@ -89,6 +89,19 @@ struct rp_stream {
     _Atomic uint32_t cache_op_info;
     _Atomic uint32_t res_limit[2]; /* aclrtDevResLimitType; 0: not set */
 };
+
+/**
+ * rp_stream_create: a live stream of `context`. RP_ENOMEM, RP_ENOSTREAM.
+ * Owner: the handle's reference is the caller's, until rp_stream_retire.
+ */
+RP_MUST_USE rp_status rp_stream_create(struct rp_context *context, uint32_t priority,
+        uint32_t flags, bool is_default, struct rp_stream **out);
+
+/**
+ * rp_stream_retire: the handle of `stream` is gone (rp_handle_remove said true):
+ * wait for its work, or with `force` drop it, and give up the handle's reference.
+ */
+void rp_stream_retire(struct rp_stream *stream, bool force);
 
 /**
  * rp_stream_ref / rp_stream_unref: keep the memory. The last unref frees it, and
