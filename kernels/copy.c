@@ -23,8 +23,8 @@ static const struct rp_copy_impl *choose(void)
     struct rp_cpu cpu;
 
     rp_cpu_detect(&cpu);
-    while (!impls[i]->usable(&cpu)) { // the last one is always usable
-        i++;
+    while (i + 1 < sizeof impls / sizeof impls[0] && !impls[i]->usable(&cpu)) {
+        i++; // the last one needs no asking
     }
     // relaxed: it points to constant data that no one has written.
     atomic_store_explicit(&chosen, impls[i], memory_order_relaxed);
