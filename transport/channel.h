@@ -39,7 +39,8 @@ struct rp_channel {
     uint32_t peer;
 };
 
-/** rp_channel_put: RP_OK when the bytes have left `src`; RP_EPARAM outside the window; RP_AGAIN: progress, then retry. */
+/** rp_channel_put: RP_OK when the bytes have left `src`; RP_EPARAM outside the window; RP_AGAIN:
+ * progress, then retry. */
 static inline rp_status rp_channel_put(struct rp_channel *ch, enum rp_window window,
         uint64_t dst_off, const void *src, uint64_t bytes)
 {
@@ -62,7 +63,8 @@ static inline void rp_channel_close(struct rp_channel *ch)
     ch->ops->close(ch);
 }
 
-/** rp_channel_shm_open: channel of `lines`' own rank to `peer` over the control segment. Freed by close. */
+/** rp_channel_shm_open: channel of `lines`' own rank to `peer` over the control segment. Freed by
+ * close. */
 RP_MUST_USE rp_status rp_channel_shm_open(
         struct rp_lines *lines, uint32_t peer, struct rp_channel **out);
 

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/status.h"
 #include "kernels/aiv.h"
 #include "kernels/line.h"
@@ -22,6 +23,7 @@
 #include "transport/process.h"
 
 #define RP_COMM_NAME_BYTES 128
+#define RP_COMM_CAUSE_BYTES 512
 
 /* Settings of one communicator: config field over environment over default. All agreed at init. */
 struct rp_comm_settings {
@@ -32,11 +34,11 @@ struct rp_comm_settings {
     uint64_t exec_timeout_ns;  /* HOST_TS; 0: never */
     uint64_t aiv_timeout_ns;
     uint32_t connect_timeout_s;
-    char algo[256];            /* HCCL_ALGO text as validated; "" adaptive */
+    char algo[256]; /* HCCL_ALGO text as validated; "" adaptive */
     struct rp_aiv_tuning tuning;
     char name[RP_COMM_NAME_BYTES]; /* "" : derived from the root info */
     char udi[RP_COMM_NAME_BYTES];
-    bool deterministic_set;    /* by the config: HcclSetConfig then leaves it alone */
+    bool deterministic_set; /* by the config: HcclSetConfig then leaves it alone */
 };
 
 /* One member, as the bootstrap's table tells it. */
@@ -62,62 +64,80 @@ struct rp_comm {
     char name[RP_COMM_NAME_BYTES];
     char udi[RP_COMM_NAME_BYTES];
     struct rp_comm_settings settings;
-    struct rp_member *member; /* [size] */
+    struct rp_member *member;    /* [size] */
     struct rp_process **process; /* [size], referenced */
-    struct rp_arena *arena;   /* of this rank's device */
+    struct rp_arena *arena;      /* of this rank's device */
     struct rp_segment *segment;
     struct rp_channel **channel; /* [size]; NULL for the own rank */
 
-    struct rp_lines lines;    /* baton */
-    struct rp_turn turn;      /* baton */
-    uint64_t checked_ns;      /* baton: last liveness check */
+    struct rp_lines lines; /* baton */
+    struct rp_turn turn;   /* baton */
+    uint64_t checked_ns;   /* baton: last liveness check */
 
     _Atomic int32_t error;    /* rp_status of the first failure (negative), 0 while healthy */
+    _Atomic int32_t remote;   /* what a peer's failure or end means to this rank, 0: nothing; for
+                                 rp_comm_status, until this rank fails itself */
     _Atomic uint32_t pending; /* submissions that name this communicator and have not ended */
     _Atomic uint32_t refs;    /* handle + graphs + submissions; freed by the last */
     _Atomic bool destroyed;   /* HcclCommDestroy was called: no new work */
     _Atomic uint32_t deterministic; /* current value */
-    bool window_reserved;     /* under the registry lock */
-    char cause[512];          /* sentence of the first failure; written before `error` */
+    _Atomic bool window_reserved;
+    char cause[RP_COMM_CAUSE_BYTES]; /* sentence of the first failure; written before `error` */
+    char remote_cause[RP_COMM_CAUSE_BYTES]; /* written before `remote` */
+    struct rp_list by_handle;               /* registry: under its lock */
+    struct rp_list by_name;                 /* registry: under its lock */
 };
 
 #define RP_COMM_MAGIC 0x52505f434f4d4d31ull
 
-/**
- * rp_comm_create: build the rank's communicator from what the bootstrap agreed
- * on. Takes over `segment`, `member`, `process` (references). Enters it into
- * the registry; RP_EPARAM when `name` is already used on this device.
- */
 struct rp_comm_parts {
     uint32_t rank, size;
     int32_t device_id;
     const char *name;
     struct rp_comm_settings settings;
-    struct rp_member *member;
-    struct rp_process **process;
+    struct rp_member *member;    /* [size], from rp_malloc or rp_calloc */
+    struct rp_process **process; /* [size], the same; each referenced */
     struct rp_arena *arena;
-    struct rp_segment *segment;
-    bool zero_copy;
-    uint64_t base; /* first sequence number less one */
+    struct rp_segment *segment; /* referenced */
+    bool zero_copy;             /* agreed by all: every arena is mapped everywhere */
 };
+
+/**
+ * rp_comm_create: build the rank's communicator from what the bootstrap agreed
+ * on, and enter it into the registry. Its reference is the handle's.
+ *
+ * Takes over `segment`, `member` and `process` with their references; on failure
+ * they stay the caller's. With `zero_copy` each member's arena must be known to
+ * rp_process_map_arena already.
+ *
+ *   RP_EPARAM  `name` is too long, or already used on this device
+ *   RP_ENOMEM  no heap
+ *   else       as rp_process_map_arena
+ */
 RP_MUST_USE rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out);
 
-/** rp_comm_from_handle: the live communicator behind a user's handle, referenced; NULL if unknown. */
+/** rp_comm_from_handle: the live communicator behind a user's handle, referenced; NULL if unknown.
+ */
 struct rp_comm *rp_comm_from_handle(const void *handle);
 /** rp_comm_from_name: by name on device `device_id`, referenced; NULL if unknown. */
 struct rp_comm *rp_comm_from_name(int32_t device_id, const char *name);
 void rp_comm_ref(struct rp_comm *comm);
 void rp_comm_unref(struct rp_comm *comm);
 
-/** rp_comm_retire: HcclCommDestroy: publish `left`, leave the registry, drop the handle's reference. Local. Baton. */
-void rp_comm_retire(struct rp_comm *comm);
+/** rp_comm_retire: HcclCommDestroy: publish `left`, leave the registry, drop the handle's
+ * reference. Local. Once only: of two racing calls one gets false and does nothing. Baton. */
+bool rp_comm_retire(struct rp_comm *comm);
 
-/** rp_comm_each: call `fn` for every live communicator of this process (HcclSetConfig). */
+/** rp_comm_each: call `fn` for every live communicator of this process (HcclSetConfig), under the
+ *  registry's lock: `fn` calls nothing that looks a communicator up, refs, unrefs or retires one.
+ */
 void rp_comm_each(void (*fn)(struct rp_comm *comm, void *arg), void *arg);
 
 /**
  * rp_comm_check: liveness, at most once a millisecond: marks peers whose process
- * died as gone, also adopts an error that a peer published. Baton.
+ * died as gone, so that the next wait for one fails, and keeps the first failure
+ * that it sees of any peer for rp_comm_status. It does not fail this rank: ops
+ * that are complete as far as the counters say stay so. Baton.
  */
 void rp_comm_check(struct rp_comm *comm, uint64_t now_ns);
 
@@ -128,10 +148,12 @@ void rp_comm_check(struct rp_comm *comm, uint64_t now_ns);
 void rp_comm_fail(struct rp_comm *comm, rp_status status, uint32_t culprit, uint64_t seq,
         const char *sentence);
 
-/** rp_comm_status: RP_OK, or rp_fail() of the first failure with its sentence. Any thread. */
+/** rp_comm_status: RP_OK, or the first failure, posted with its sentence: this rank's own, else
+ * what is known of a peer's. Any thread. */
 RP_MUST_USE rp_status rp_comm_status(struct rp_comm *comm);
 
-/** rp_comm_reserve_window: reserve the pages of this rank's windows (staged ops, HOST_TS). Any thread; cheap when done. */
+/** rp_comm_reserve_window: reserve the pages of this rank's windows (staged ops, HOST_TS). Any
+ * thread; cheap when done. */
 RP_MUST_USE rp_status rp_comm_reserve_window(struct rp_comm *comm);
 
 #endif

@@ -4,8 +4,13 @@
 /*
  * The control segment of one communicator on one node: a sealed memfd made by
  * the node's lowest rank and mapped once by every member process (ranks of one
- * process share the mapping, found by the token). Layout: header, then for each
- * rank block, slots, signals; then, sparse, each rank's windows.
+ * process share the mapping, found by the token).
+ *
+ *     header   magic, layout, ranks, window bytes, base, token           one page
+ *     ranks    each: block, 2 slots, a signal line per rank              whole pages
+ *     windows  each rank's window in and window out, sparse              whole pages
+ *
+ * Threads: any function from any thread.
  */
 
 #include <stdint.h>
@@ -15,32 +20,49 @@
 
 #define RP_SEGMENT_TOKEN_BYTES 32
 
+/* Counts up with every change of what lies in the segment: header, lines, slots, records. */
+#define RP_SEGMENT_LAYOUT 1u
+
 struct rp_segment;
 
 /**
  * rp_segment_create: the leader's side: memfd for `ranks` ranks with windows of
  * `window_bytes`; everything but the windows is reserved; the random token is
- * written into the header. RP_ENOMEM says how many bytes were needed.
+ * written into the header. All counters stand at `base`.
+ *
+ *   RP_ENOMEM  no memory, or a limit; says how many bytes were needed
+ *   RP_EPARAM  `ranks` is 0, or the sizes do not fit any file
+ *   RP_ESYS    a system call failed
  */
 RP_MUST_USE rp_status rp_segment_create(
         uint32_t ranks, uint64_t window_bytes, uint64_t base, struct rp_segment **out);
 
-/** rp_segment_open: a member's side: map `fd` (consumed), check layout version, sizes and token. */
+/**
+ * rp_segment_open: a member's side: map `fd` (consumed), check layout version,
+ * sizes and token. Where this process has the segment already, leader or member,
+ * that mapping is shared and `fd` may be -1.
+ *
+ *   RP_EPARAM  not such a segment; the sentence says what differs
+ *   RP_ENOMEM  it cannot be mapped
+ */
 RP_MUST_USE rp_status rp_segment_open(int fd, const uint8_t token[RP_SEGMENT_TOKEN_BYTES],
         uint32_t ranks, struct rp_segment **out);
 
 struct rp_segment *rp_segment_ref(struct rp_segment *segment);
 void rp_segment_unref(struct rp_segment *segment);
 
-int rp_segment_fd(const struct rp_segment *segment); /* leader only: to pass on; -1 otherwise */
+/** rp_segment_fd: to pass on; -1 unless this process is the leader's. */
+int rp_segment_fd(const struct rp_segment *segment);
 const uint8_t *rp_segment_token(const struct rp_segment *segment);
 
-/** rp_segment_peer: fill the shared-memory fields of `peer` for rank `rank`. */
+/** rp_segment_peer: fill block, slots, windows and signals of `peer` for rank `rank`; nothing else.
+ */
 void rp_segment_peer(const struct rp_segment *segment, uint32_t rank, struct rp_peer *peer);
 uint64_t rp_segment_window_bytes(const struct rp_segment *segment);
 uint64_t rp_segment_base(const struct rp_segment *segment);
 
-/** rp_segment_reserve_window: reserve the pages of rank `rank`'s windows. */
+/** rp_segment_reserve_window: reserve the pages of rank `rank`'s windows. Cheap when done before.
+ *  RP_ENOMEM says how many bytes were needed. */
 RP_MUST_USE rp_status rp_segment_reserve_window(struct rp_segment *segment, uint32_t rank);
 
 #endif

@@ -1,0 +1,325 @@
+// Communicators: built from what the bootstrap agreed on; references; the first failure.
+
+#include "transport/comm.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "transport/comm_registry.h"
+#include "transport/segment.h"
+
+#define CHECK_NS RP_NS_PER_MS
+
+// ---- creation ----
+
+// What this rank needs to know of rank `q` to reach it through shared memory.
+static rp_status init_peer(struct rp_comm *comm, uint32_t q, bool zero_copy)
+{
+    struct rp_peer *peer = &comm->lines.peer[q];
+    rp_segment_peer(comm->segment, q, peer);
+    peer->bell = rp_process_bell(comm->process[q]);
+    if (q != comm->rank) {
+        rp_lines_add_bell(&comm->lines, peer->bell);
+    }
+    if (q == comm->rank) {
+        peer->arena = rp_arena_base(comm->arena);
+        peer->arena_bytes = rp_arena_bytes(comm->arena);
+    } else if (zero_copy) {
+        rp_status st = rp_process_map_arena(comm->process[q], comm->member[q].device_id, -1,
+                comm->member[q].arena_bytes, &peer->arena);
+        if (st != RP_OK) {
+            return st;
+        }
+        peer->arena_bytes = comm->member[q].arena_bytes;
+    }
+    return RP_OK;
+}
+
+static rp_status init_lines(struct rp_comm *comm, bool zero_copy)
+{
+    rp_status st =
+            rp_lines_init(&comm->lines, comm->rank, comm->size, rp_segment_base(comm->segment));
+    if (st != RP_OK) {
+        return st;
+    }
+    comm->lines.zero_copy = zero_copy;
+    comm->lines.window_bytes = rp_segment_window_bytes(comm->segment);
+    for (uint32_t q = 0; st == RP_OK && q < comm->size; q++) {
+        st = init_peer(comm, q, zero_copy);
+    }
+    if (st != RP_OK) {
+        rp_lines_fini(&comm->lines);
+    }
+    return st;
+}
+
+static void close_channels(struct rp_comm *comm)
+{
+    for (uint32_t q = 0; q < comm->size; q++) {
+        if (comm->channel[q] != NULL) {
+            rp_channel_close(comm->channel[q]);
+        }
+    }
+    rp_free(comm->channel);
+}
+
+static rp_status open_channels(struct rp_comm *comm)
+{
+    comm->channel = rp_calloc(comm->size, sizeof(struct rp_channel *));
+    if (comm->channel == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for the channels of communicator \"%s\"", comm->name);
+    }
+    for (uint32_t q = 0; q < comm->size; q++) {
+        rp_status st =
+                q == comm->rank ? RP_OK : rp_channel_shm_open(&comm->lines, q, &comm->channel[q]);
+        if (st != RP_OK) {
+            close_channels(comm);
+            return st;
+        }
+    }
+    return RP_OK;
+}
+
+static void copy_parts(struct rp_comm *comm, const struct rp_comm_parts *parts)
+{
+    comm->rank = parts->rank;
+    comm->size = parts->size;
+    comm->device_id = parts->device_id;
+    comm->settings = parts->settings;
+    memcpy(comm->name, parts->name, strlen(parts->name) + 1);
+    memcpy(comm->udi, parts->settings.udi, sizeof(comm->udi));
+    comm->member = parts->member;
+    comm->process = parts->process;
+    comm->arena = parts->arena;
+    comm->segment = parts->segment;
+    rp_list_init(&comm->by_handle);
+    rp_list_init(&comm->by_name);
+    // relaxed, both: the registry publishes the communicator.
+    atomic_store_explicit(&comm->refs, 1, memory_order_relaxed);
+    atomic_store_explicit(
+            &comm->deterministic, parts->settings.deterministic, memory_order_relaxed);
+}
+
+rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out)
+{
+    assert(parts->rank < parts->size);
+    if (strlen(parts->name) >= RP_COMM_NAME_BYTES) {
+        return rp_fail(RP_EPARAM, "the communicator's name has %zu characters, at most %d fit",
+                strlen(parts->name), RP_COMM_NAME_BYTES - 1);
+    }
+    struct rp_comm *comm = rp_calloc(1, sizeof(*comm));
+    if (comm == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for communicator \"%s\"", parts->name);
+    }
+    copy_parts(comm, parts);
+    rp_status st = init_lines(comm, parts->zero_copy);
+    if (st != RP_OK) {
+        goto undo_alloc;
+    }
+    st = open_channels(comm);
+    if (st != RP_OK) {
+        goto undo_lines;
+    }
+    comm->magic = RP_COMM_MAGIC;
+    st = rp_comm_registry_add(comm);
+    if (st != RP_OK) {
+        goto undo_channels;
+    }
+    *out = comm;
+    return RP_OK;
+
+undo_channels:
+    close_channels(comm);
+undo_lines:
+    rp_lines_fini(&comm->lines);
+undo_alloc:
+    rp_free(comm);
+    return st;
+}
+
+// ---- references ----
+
+void rp_comm_ref(struct rp_comm *comm)
+{
+    // relaxed: whoever refs has a reference, or the registry's lock.
+    atomic_fetch_add_explicit(&comm->refs, 1, memory_order_relaxed);
+}
+
+static void destroy(struct rp_comm *comm)
+{
+    comm->magic = 0;
+    close_channels(comm);
+    rp_lines_fini(&comm->lines);
+    for (uint32_t q = 0; q < comm->size; q++) {
+        rp_process_unref(comm->process[q]);
+    }
+    rp_free(comm->process);
+    rp_free(comm->member);
+    rp_segment_unref(comm->segment);
+    rp_free(comm);
+}
+
+void rp_comm_unref(struct rp_comm *comm)
+{
+    // acq_rel [C1]: pairs with itself; what others did with the communicator is before its end.
+    if (atomic_fetch_sub_explicit(&comm->refs, 1, memory_order_acq_rel) == 1) {
+        destroy(comm);
+    }
+}
+
+bool rp_comm_retire(struct rp_comm *comm)
+{
+    if (!rp_comm_registry_remove(comm)) {
+        return false;
+    }
+    // release [C2]: pairs with whoever reads it before new work.
+    atomic_store_explicit(&comm->destroyed, true, memory_order_release);
+    rp_lines_leave(&comm->lines);
+    rp_comm_unref(comm);
+    return true;
+}
+
+// ---- failure ----
+
+// What a peer published, as this rank's own status: kernels/line_failure.c says the same to whoever
+// waits for that peer.
+static rp_status adopt_cause(uint32_t error)
+{
+    switch (-(int64_t)error) {
+    case RP_ETASKTIMEOUT:
+    case RP_EMISMATCH:
+    case RP_ECYCLE:
+    case RP_ESUSPEND:
+    case RP_ELINK:
+    case RP_ERETRY:
+        return (rp_status)(-(int64_t)error);
+    default:
+        return RP_EREMOTE;
+    }
+}
+
+// Keeps the first thing known of a peer's failure. `remote_cause` is written already.
+static void publish_remote(struct rp_comm *comm, rp_status st)
+{
+    rp_log_warn("communicator \"%s\", rank %" PRIu32 ": %s", comm->name, comm->rank,
+            comm->remote_cause);
+    // release [C4]: pairs with the load in rp_comm_status; publishes the sentence.
+    atomic_store_explicit(&comm->remote, st, memory_order_release);
+}
+
+static void keep_error(struct rp_comm *comm, uint32_t q, uint32_t error)
+{
+    const struct rp_rank_status *status = &comm->lines.peer[q].block->status;
+    // relaxed, both: published by `error` [L4].
+    uint32_t culprit = atomic_load_explicit(&status->culprit, memory_order_relaxed);
+    uint64_t seq = atomic_load_explicit(&status->error_seq, memory_order_relaxed);
+    char because[48] = "";
+    if (culprit < comm->size && culprit != q) {
+        snprintf(because, sizeof(because), ", because of rank %" PRIu32, culprit);
+    }
+    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+            "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at op #%" PRIu64 ": %s%s", q,
+            comm->member[q].pid, comm->member[q].host, seq % RP_SEQ_BASE_UNIT,
+            rp_status_text((rp_status)(-(int64_t)error)), because);
+    publish_remote(comm, adopt_cause(error));
+}
+
+// A rank that destroyed its communicator first has not died on it.
+static void keep_death(struct rp_comm *comm, uint32_t q)
+{
+    const struct rp_rank_status *status = &comm->lines.peer[q].block->status;
+    // acquire [L5]: pairs with the store in rp_lines_leave.
+    if (atomic_load_explicit(&status->left, memory_order_acquire) != 0) {
+        return;
+    }
+    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+            "rank %" PRIu32 " has died: process %" PRId64
+            " on %s ended without destroying its communicator",
+            q, comm->member[q].pid, comm->member[q].host);
+    publish_remote(comm, RP_EREMOTE);
+}
+
+void rp_comm_check(struct rp_comm *comm, uint64_t now_ns)
+{
+    if (now_ns - comm->checked_ns < CHECK_NS) {
+        return;
+    }
+    comm->checked_ns = now_ns;
+    rp_process_sweep();
+    for (uint32_t q = 0; q < comm->size; q++) {
+        struct rp_peer *peer = &comm->lines.peer[q];
+        if (q == comm->rank) {
+            continue;
+        }
+        bool died = rp_process_died(comm->process[q]);
+        if (died) {
+            // release [L5]: pairs with the loads of `gone` in kernels/line_failure.c.
+            atomic_store_explicit(&peer->gone, 1, memory_order_release);
+        }
+        // relaxed: only this function stores it, and it has the baton.
+        if (atomic_load_explicit(&comm->remote, memory_order_relaxed) != 0) {
+            continue;
+        }
+        // acquire [L4]: pairs with the store in rp_lines_fail.
+        uint32_t error = atomic_load_explicit(&peer->block->status.error, memory_order_acquire);
+        if (error != 0) {
+            keep_error(comm, q, error);
+        } else if (died) {
+            keep_death(comm, q);
+        }
+    }
+}
+
+void rp_comm_fail(struct rp_comm *comm, rp_status status, uint32_t culprit, uint64_t seq,
+        const char *sentence)
+{
+    assert(status < 0);
+    // relaxed: only this function stores it, and it has the baton.
+    if (atomic_load_explicit(&comm->error, memory_order_relaxed) != 0) {
+        return;
+    }
+    snprintf(comm->cause, sizeof(comm->cause), "%s",
+            sentence != NULL && *sentence != '\0' ? sentence : rp_status_text(status));
+    // release [C3]: pairs with the load in rp_comm_status; publishes the sentence.
+    atomic_store_explicit(&comm->error, status, memory_order_release);
+    rp_lines_fail(&comm->lines, status, culprit, seq);
+}
+
+rp_status rp_comm_status(struct rp_comm *comm)
+{
+    // acquire [C3]: pairs with the store in rp_comm_fail.
+    int32_t own = atomic_load_explicit(&comm->error, memory_order_acquire);
+    if (RP_UNLIKELY(own != 0)) {
+        rp_error_post((rp_status)own, comm->cause);
+        return (rp_status)own;
+    }
+    // acquire [C4]: pairs with the store in publish_remote.
+    int32_t remote = atomic_load_explicit(&comm->remote, memory_order_acquire);
+    if (RP_UNLIKELY(remote != 0)) {
+        rp_error_post((rp_status)remote, comm->remote_cause);
+    }
+    return (rp_status)remote;
+}
+
+// ---- windows ----
+
+rp_status rp_comm_reserve_window(struct rp_comm *comm)
+{
+    // acquire [C5]: pairs with the store below; the pages are there.
+    if (RP_LIKELY(atomic_load_explicit(&comm->window_reserved, memory_order_acquire))) {
+        return RP_OK;
+    }
+    rp_status st = rp_segment_reserve_window(comm->segment, comm->rank);
+    if (st == RP_OK) {
+        // release [C5]: pairs with the load above.
+        atomic_store_explicit(&comm->window_reserved, true, memory_order_release);
+    }
+    return st;
+}
