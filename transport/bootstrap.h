@@ -18,6 +18,9 @@
  * control segment's and everyone else's. A rank shares the node if and only if
  * it reads the leader's token out of the segment: host names prove nothing.
  *
+ * Last, two rounds through the root: every rank makes its communicator, and
+ * none gets it before all have made theirs.
+ *
  * Everything is asynchronous on the device's loop. The caller waits with
  * replay's wait function and drives the device meanwhile.
  */
@@ -28,19 +31,30 @@
 #include "base/status.h"
 #include "transport/comm.h"
 #include "transport/loop.h"
-
-#define RP_ROOT_INFO_BYTES 4108
+#include "transport/root_info.h" /* RP_ROOT_INFO_BYTES */
 
 /**
  * rp_bootstrap_root: open the listener on `loop` and describe it in `info`
- * (RP_ROOT_INFO_BYTES; printable address first). Address: HCCL_IF_IP, else
- * HCCL_SOCKET_IFNAME, else the local end of the default route, else the
- * interfaces in HCCL's order. Port: HCCL_HOST_SOCKET_PORT_RANGE,
- * HCCL_IF_BASE_PORT if set, else chosen by the kernel. The listener closes
- * itself once its communicator is made or failed, or after the connect timeout
- * if nobody ever came. Baton of the loop's device.
+ * (RP_ROOT_INFO_BYTES; printable address first).
+ *
+ * Address: HCCL_IF_IP, else HCCL_SOCKET_IFNAME, else the local end of the
+ * default route, else the interfaces in HCCL's order. Port:
+ * HCCL_HOST_SOCKET_PORT_RANGE, HCCL_IF_BASE_PORT if set, else chosen by the
+ * kernel. The listener closes itself once its communicator is made, or after the
+ * connect timeout if nobody ever came. When the init has failed it stays for
+ * those who have not been told why, RP_BOOTSTRAP_LINGER_MS at most, or until the
+ * next call on this loop.
+ *
+ *   RP_EPARAM  an HCCL_* variable is invalid, or fits no address of this machine
+ *   RP_EPORT   none of the ports is free
+ *   RP_ENORES  no interface is up; no descriptor is left
+ *   RP_ENOMEM, RP_ESYS
+ *
+ * Threads: the baton of the loop's device.
  */
 RP_MUST_USE rp_status rp_bootstrap_root(struct rp_loop *loop, int32_t device_id, void *info);
+
+#define RP_BOOTSTRAP_LINGER_MS 10000
 
 /* One rank's attempt to join. Opaque; polled by the waiter. */
 struct rp_join;
@@ -54,15 +68,35 @@ struct rp_join_request {
     struct rp_comm_settings settings;
 };
 
-/** rp_join_start: begin; all work happens on `loop`. Baton of the loop's device. */
+/**
+ * rp_join_start: begin; all work happens on `loop`, nothing of it in this call.
+ *
+ *   RP_EPARAM  rank, size or root info is none; an HCCL_* variable is invalid
+ *   RP_ENOMEM, RP_ESYS, RP_ENORES (descriptors)
+ *
+ * Owner:    the arena outlives the join and its communicator.
+ * Threads:  the baton of the loop's device.
+ */
 RP_MUST_USE rp_status rp_join_start(
         struct rp_loop *loop, const struct rp_join_request *request, struct rp_join **out);
 
-/** rp_join_poll: RP_AGAIN while under way; then RP_OK and the communicator, or the failure
- *  (recorded in the caller's error context by this call). Any thread while it is under way. */
+/**
+ * rp_join_poll: RP_AGAIN while under way; then RP_OK and the communicator, which is the caller's
+ * from then on, or the failure (recorded in the caller's error context by this call).
+ *
+ *   RP_ECONNTIMEOUT  ranks never arrived, or the root could not be reached, within the timeout
+ *   RP_EPARAM        a rank is doubled, or the ranks' sizes differ, or the name is taken
+ *   RP_EMISMATCH     a setting differs
+ *   RP_ENOTSUP       some ranks do not share a node
+ *   RP_EREMOTE       another rank died or failed meanwhile
+ *   anything else    this rank's own failure
+ *
+ * Threads: any, one at a time; needs no baton.
+ */
 RP_MUST_USE rp_status rp_join_poll(struct rp_join *join, struct rp_comm **comm);
 
-/** rp_join_free: end it (also under way: peers see it vanish). Baton. */
+/** rp_join_free: end it (also under way: peers see it vanish). The communicator, if nobody polled
+ *  it out, goes too. NULL: nothing. Baton. */
 void rp_join_free(struct rp_join *join);
 
 #endif

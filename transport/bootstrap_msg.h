@@ -1,0 +1,101 @@
+#ifndef REPRISE_TRANSPORT_BOOTSTRAP_MSG_H
+#define REPRISE_TRANSPORT_BOOTSTRAP_MSG_H
+
+/*
+ * What a rank and the root tell each other, in this order, and how it is
+ * spelled. Pure functions over bytes; whatever comes from the wire is checked
+ * here before anybody looks at it.
+ *
+ *     rank                          root
+ *     hello            ->                    who I am, what I have set
+ *                      <-           members  all ranks, once all are there
+ *     reached          ->                    my node's leader answers me, or not
+ *     mapped           ->                    I hold everyone's memory
+ *                      <-           prepare  make your communicator
+ *     ready            ->                    it stands
+ *                      <-           commit   all stand: it is yours
+ *
+ * Either side says "abort" with a status and a sentence instead, at any time.
+ * Since no rank is told to commit before all were ready, none succeeds where
+ * another has failed.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "transport/agreement.h"
+#include "transport/comm.h"
+#include "transport/wire.h"
+
+#define RP_BOOTSTRAP_RANKS_MAX 4096
+#define RP_NODE_SOCKET_BYTES 48 /* abstract name of a rank's node socket, with a zero */
+#define RP_SENTENCE_BYTES 1024
+
+enum rp_bootstrap_message {
+    RP_MSG_HELLO = 1,
+    RP_MSG_MEMBERS,
+    RP_MSG_REACHED,
+    RP_MSG_MAPPED,
+    RP_MSG_PREPARE,
+    RP_MSG_READY,
+    RP_MSG_COMMIT,
+    RP_MSG_ABORT,
+};
+
+struct rp_hello {
+    uint32_t rank;
+    uint32_t size;
+    struct rp_member member;
+    uint32_t timeout_s;            /* HCCL_CONNECT_TIMEOUT of this rank */
+    uint32_t remaining_ms;         /* how much of it is left */
+    char node_id[RP_ENV_NAME_MAX]; /* REPRISE_NODE_ID; "" unset */
+    char node_socket[RP_NODE_SOCKET_BYTES];
+    struct rp_agreement agreement;
+};
+
+void rp_hello_write(const struct rp_hello *hello, struct rp_writer *writer);
+
+/** rp_hello_read: RP_EPARAM, without a sentence, when it is malformed. */
+RP_MUST_USE rp_status rp_hello_read(struct rp_reader *reader, struct rp_hello *out);
+
+/* One rank in the table that the root sends. */
+struct rp_roster_entry {
+    struct rp_member member;
+    uint32_t node; /* index of its node; ranks of one node share memory */
+    char node_socket[RP_NODE_SOCKET_BYTES];
+};
+
+/* An upper bound of an entry's bytes in a message. */
+#define RP_ROSTER_ENTRY_BYTES \
+    (RP_PROCESS_ID_BYTES + 8 + 4 + 8 + 2 + 64 + 4 + 2 + RP_NODE_SOCKET_BYTES)
+
+/** rp_roster_write: as many entries as fit, from `first` on; returns how many. */
+uint32_t rp_roster_write(const struct rp_roster_entry *roster, uint32_t size, uint32_t first,
+        struct rp_writer *writer);
+
+/**
+ * rp_roster_read: the entries of one message into `roster`, which has `size`; they must begin at
+ * `*count`, which grows. RP_EPARAM, without a sentence.
+ */
+RP_MUST_USE rp_status rp_roster_read(
+        struct rp_reader *reader, struct rp_roster_entry *roster, uint32_t size, uint32_t *count);
+
+/** rp_abort_write, rp_abort_read: RP_EPARAM when malformed. A status that this library does not
+ *  know becomes RP_EREMOTE; control characters in the sentence become blanks. */
+void rp_abort_write(rp_status status, const char *sentence, struct rp_writer *writer);
+RP_MUST_USE rp_status rp_abort_read(
+        struct rp_reader *reader, rp_status *status, char sentence[RP_SENTENCE_BYTES]);
+
+/** rp_flag_read: the one byte of reached, mapped, prepare; RP_EPARAM unless it is 0 or 1. */
+RP_MUST_USE rp_status rp_flag_read(struct rp_reader *reader, bool *flag);
+
+/**
+ * rp_rank_list_text: "rank 3", "ranks 0-2, 5" of the ranks below `size` for which `in` says true;
+ * "..." ends a list that does not fit. Returns how many there are.
+ */
+uint32_t rp_rank_list_text(bool (*in)(const void *arg, uint32_t rank), const void *arg,
+        uint32_t size, char *text, size_t bytes);
+
+#endif
