@@ -3,7 +3,8 @@
 //     level0:NA;level1:ring                                      every operator
 //     allreduce=level0:NA;level1:ring/broadcast=level1:H-D_R     the named operators
 //
-// Names are case-sensitive. What is not named stays adaptive.
+// Names are case-sensitive. What is not named stays adaptive. CANN takes only NA at level 0, within
+// a server; here ring and fullmesh may be asked for.
 
 #include <string.h>
 
@@ -18,13 +19,14 @@ struct algo_word {
 enum {
     INNER = 1 << 0,
     OUTER = 1 << 1 | 1 << 2 | 1 << 3,
+    ANY = INNER | OUTER,
     SERVERS = 1 << 1,
 };
 
 static const struct algo_word algorithms[] = {
     { "NA", RP_ALGO_NA, INNER },
     { "null", RP_ALGO_NULL, OUTER },
-    { "ring", RP_ALGO_RING, OUTER },
+    { "ring", RP_ALGO_RING, ANY },
     { "H-D_R", RP_ALGO_HDR, OUTER },
     { "NHR", RP_ALGO_NHR, OUTER },
     { "NHR_V1", RP_ALGO_NHR_V1, SERVERS },
@@ -33,7 +35,7 @@ static const struct algo_word algorithms[] = {
     { "AHC_BROKE", RP_ALGO_AHC_BROKE, SERVERS },
     { "pipeline", RP_ALGO_PIPELINE, OUTER },
     { "pairwise", RP_ALGO_PAIRWISE, SERVERS },
-    { "fullmesh", RP_ALGO_FULLMESH, OUTER },
+    { "fullmesh", RP_ALGO_FULLMESH, ANY },
 };
 
 static const char *const operators[RP_ALGO_OP_COUNT] = {
