@@ -25,15 +25,15 @@ struct rp_expand_request {
     uint64_t window_bytes; /* of window-in and of window-out */
 };
 
-/** rp_expand_round_count: most elements of each block that one round can handle; 0 if not even one fits. */
+/** rp_expand_round_count: most elements of each block that one round can handle; 0 if not even one
+ * fits. */
 uint64_t rp_expand_round_count(const struct rp_expand_request *request);
 
 /**
  * rp_expand: a new list (malloc; the caller frees it with rp_free).
  * RP_ENOTSUP for an operator that the algorithm does not know, RP_ENOMEM.
  */
-RP_MUST_USE rp_status rp_expand(
-        const struct rp_expand_request *request, struct rp_task_list **out);
+RP_MUST_USE rp_status rp_expand(const struct rp_expand_request *request, struct rp_task_list **out);
 
 /* One per algorithm file; RP_ENOTSUP for operators it does not know. */
 RP_MUST_USE rp_status rp_expand_mesh(
@@ -46,7 +46,7 @@ RP_MUST_USE rp_status rp_expand_ring(
  * communicator is freed. Thread-safe; a hit is a lookup under a short lock.
  */
 struct rp_comm;
-RP_MUST_USE rp_status rp_expand_cached(struct rp_comm *comm, const struct rp_expand_request *request,
-        const struct rp_task_list **out);
+RP_MUST_USE rp_status rp_expand_cached(struct rp_comm *comm,
+        const struct rp_expand_request *request, const struct rp_task_list **out);
 
 #endif

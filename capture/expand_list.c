@@ -1,0 +1,155 @@
+#include "capture/expand_list.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernels/dtype.h"
+
+// A round that is much larger than the caches gains nothing, and windows beyond this much of it
+// are never touched: they cost addresses only.
+#define WINDOW_BYTES_MAX (4u * 1024u * 1024u)
+#define SLOT_BYTES_MAX (1024u * 1024u)
+#define SLOT_BYTES_MIN (64u * 1024u) // of many ranks; the window itself may allow less
+
+// Parts of at least this size are cut between cache lines.
+#define LINE_CUT_BYTES 4096u
+
+#define FIRST_ROOM 32
+
+rp_status rp_builder_finish(
+        struct rp_list_builder *builder, uint64_t round_count, struct rp_task_list **out)
+{
+    if (builder->list == NULL && !builder->failed) {
+        // A round of one rank's broadcast, say: there is nothing to do, but it is a list.
+        builder->list = rp_calloc(1, sizeof(*builder->list));
+    }
+    if (builder->failed || builder->list == NULL) {
+        rp_free(builder->list);
+        builder->list = NULL;
+        return rp_fail(RP_ENOMEM, "no memory for the task list of a collective");
+    }
+    builder->list->round_count = round_count;
+    *out = builder->list;
+    return RP_OK;
+}
+
+// A cleared task at the end of the list; NULL once memory has been short.
+static struct rp_ht_task *add(struct rp_list_builder *builder, enum rp_ht_kind kind)
+{
+    if (builder->failed) {
+        return NULL;
+    }
+    struct rp_task_list *list = builder->list;
+    const uint32_t count = list == NULL ? 0 : list->task_count;
+    if (count == builder->room) {
+        const uint32_t room = count == 0 ? FIRST_ROOM : 2 * count;
+        list = rp_realloc(list, sizeof(*list) + room * sizeof(list->task[0]));
+        if (list == NULL) {
+            builder->failed = true;
+            return NULL;
+        }
+        if (count == 0) {
+            *list = (struct rp_task_list){ .task_count = 0 };
+        }
+        builder->list = list;
+        builder->room = room;
+    }
+    struct rp_ht_task *task = &list->task[list->task_count++];
+    memset(task, 0, sizeof(*task));
+    task->kind = (uint8_t)kind;
+    return task;
+}
+
+static struct rp_ht_task *add_move(struct rp_list_builder *builder, enum rp_ht_kind kind,
+        struct rp_ht_addr dst, struct rp_ht_addr src, uint64_t bytes)
+{
+    struct rp_ht_task *task = bytes == 0 ? NULL : add(builder, kind);
+    if (task != NULL) {
+        task->dst = dst;
+        task->src = src;
+        task->bytes = bytes;
+    }
+    return task;
+}
+
+void rp_build_copy(struct rp_list_builder *builder, struct rp_ht_addr dst, struct rp_ht_addr src,
+        uint64_t bytes)
+{
+    add_move(builder, RP_HT_COPY, dst, src, bytes);
+}
+
+void rp_build_put(struct rp_list_builder *builder, uint32_t peer, struct rp_ht_addr dst,
+        struct rp_ht_addr src, uint64_t bytes)
+{
+    struct rp_ht_task *task = add_move(builder, RP_HT_PUT, dst, src, bytes);
+    if (task != NULL) {
+        task->peer = peer;
+    }
+}
+
+void rp_build_reduce(struct rp_list_builder *builder, struct rp_ht_addr dst, struct rp_ht_addr src,
+        uint64_t bytes, const struct rp_fold *fold)
+{
+    struct rp_ht_task *task = add_move(builder, RP_HT_REDUCE, dst, src, bytes);
+    if (task != NULL) {
+        assert(fold->step <= UINT32_MAX && fold->count <= UINT16_MAX && fold->own < fold->count);
+        task->fold_off = fold->off;
+        task->fold_step = (uint32_t)fold->step;
+        task->fold_count = (uint16_t)fold->count;
+        task->fold_own = (uint16_t)fold->own;
+    }
+}
+
+void rp_build_signal(struct rp_list_builder *builder, uint32_t peer)
+{
+    struct rp_ht_task *task = add(builder, RP_HT_SIGNAL);
+    if (task != NULL) {
+        task->peer = peer;
+    }
+}
+
+void rp_build_wait(struct rp_list_builder *builder, uint32_t peer)
+{
+    struct rp_ht_task *task = add(builder, RP_HT_WAIT);
+    if (task != NULL) {
+        task->peer = peer;
+    }
+}
+
+uint64_t rp_expand_element_bytes(const struct rp_expand_request *request)
+{
+    return rp_dtype_bytes((enum rp_dtype)request->dtype);
+}
+
+uint64_t rp_expand_slot(const struct rp_expand_request *request)
+{
+    uint64_t most = WINDOW_BYTES_MAX / request->size;
+    most = rp_min_u64(rp_max_u64(most, SLOT_BYTES_MIN), SLOT_BYTES_MAX);
+    const uint64_t slot = rp_min_u64(request->window_bytes / request->size, most);
+    return slot - slot % RP_CACHELINE;
+}
+
+uint64_t rp_expand_limit(const struct rp_expand_request *request, uint64_t bytes)
+{
+    const uint64_t unit = bytes >= LINE_CUT_BYTES ? RP_CACHELINE : rp_expand_element_bytes(request);
+    return bytes - bytes % unit;
+}
+
+struct rp_part rp_expand_part(
+        const struct rp_expand_request *request, uint32_t index, uint32_t parts)
+{
+    const uint64_t element = rp_expand_element_bytes(request);
+    const uint64_t total = request->count * element;
+    const uint64_t unit = total / parts >= LINE_CUT_BYTES ? RP_CACHELINE : element;
+    const uint64_t units = (total + unit - 1) / unit;
+    const uint64_t each = units / parts;
+    const uint64_t more = units % parts; // the first `more` parts have one unit more
+    const uint64_t first = (each * index + rp_min_u64(more, index)) * unit;
+    const uint64_t end = first + (each + (index < more ? 1 : 0)) * unit;
+    return (struct rp_part){
+        .off = rp_min_u64(first, total),
+        .bytes = rp_min_u64(end, total) - rp_min_u64(first, total),
+    };
+}

@@ -1,0 +1,264 @@
+// Task lists of all ranks, run together by a simulator in random orders: right results, no rank
+// waits for ever, no two accesses of a window race, every signal is taken; within a round, between
+// rounds and between operators of different shapes.
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "support/list_sim.h"
+#include "support/oracle_reduce.h"
+
+static const uint32_t ranks_of[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16 };
+static const uint16_t ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_ALL_GATHER,
+    RP_OP_BROADCAST };
+
+static void describe(const struct list_sim_op *op, uint32_t ranks)
+{
+    fprintf(stderr, "%s, %s, %" PRIu64 " elements of type %u, root %u, in place %d, %u ranks\n",
+            rp_op_kind_name(op->op), op->algorithm == RP_ALGORITHM_RING ? "ring" : "mesh",
+            op->count, op->dtype, op->root, op->in_place, ranks);
+}
+
+// Alone in a fresh simulation; for types whose reduction does not depend on the order.
+static void check_one(const struct list_sim_op *op, uint32_t ranks, uint64_t window, uint64_t seed)
+{
+    struct list_sim *sim = list_sim_create(ranks, window, seed);
+    const bool ok = list_sim_add(sim, op) && list_sim_run(sim) && list_sim_check(sim, 0);
+    if (!ok) {
+        describe(op, ranks);
+    }
+    list_sim_destroy(sim);
+    cr_assert(ok);
+}
+
+// Counts around nothing per slice, one per slice, and full windows.
+static void check_counts(struct list_sim_op op, uint32_t ranks, uint64_t window)
+{
+    struct list_sim *sim = list_sim_create(ranks, window, 0);
+    const uint64_t most = list_sim_round_count(sim, &op);
+    list_sim_destroy(sim);
+    cr_assert(gt(u64, most, 0));
+    for (op.count = 1; op.count <= ranks + 3; op.count++) {
+        op.root = (uint32_t)op.count % ranks;
+        check_one(&op, ranks, window, op.count);
+    }
+    if (ranks == 1) {
+        return; // its round is a megabyte whatever the window
+    }
+    const uint64_t around[] = { most - 1, most, most + 1, 2 * most, 3 * most + ranks + 1 };
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(around); i++) {
+        op.count = around[i];
+        op.root = (uint32_t)i % ranks;
+        check_one(&op, ranks, window, i);
+    }
+}
+
+static void check_algorithm(enum rp_algorithm algorithm, uint64_t window_per_rank)
+{
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(ranks_of); i++) {
+        for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
+            for (int in_place = 0; in_place < 2; in_place++) {
+                const struct list_sim_op op = {
+                    .op = ops[o],
+                    .dtype = RP_DTYPE_INT32,
+                    .reduce = RP_REDUCE_SUM,
+                    .algorithm = (uint8_t)algorithm,
+                    .in_place = in_place != 0,
+                };
+                check_counts(op, ranks_of[i], ranks_of[i] * window_per_rank);
+            }
+        }
+    }
+}
+
+Test(expand, mesh_is_right_in_any_order, .timeout = 120)
+{
+    check_algorithm(RP_ALGORITHM_MESH, 128);
+}
+
+Test(expand, ring_is_right_in_any_order, .timeout = 120)
+{
+    check_algorithm(RP_ALGORITHM_RING, 1024);
+}
+
+// Slices of pages are cut between cache lines.
+Test(expand, large_slices_are_cut_between_lines, .timeout = 120)
+{
+    static const uint8_t types[] = { RP_DTYPE_INT8, RP_DTYPE_INT16, RP_DTYPE_UINT64 };
+    for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
+        for (size_t t = 0; t < RP_ARRAY_LENGTH(types); t++) {
+            for (uint32_t ranks = 2; ranks <= 5; ranks++) {
+                struct list_sim_op op = { .op = ops[o], .dtype = types[t], .count = 70001 };
+                op.algorithm = RP_ALGORITHM_MESH;
+                check_one(&op, ranks, ranks * 8192, t);
+                op.algorithm = RP_ALGORITHM_RING;
+                check_one(&op, ranks, ranks * 20000, t);
+            }
+        }
+    }
+}
+
+Test(expand, mesh_folds_in_rank_order, .timeout = 60)
+{
+    static const uint8_t types[] = { RP_DTYPE_FP16, RP_DTYPE_BFP16, RP_DTYPE_FP32, RP_DTYPE_FP64 };
+    for (size_t t = 0; t < RP_ARRAY_LENGTH(types); t++) {
+        for (uint32_t ranks = 2; ranks <= 9; ranks++) {
+            struct list_sim_op op = { .op = RP_OP_ALL_REDUCE,
+                .dtype = types[t],
+                .algorithm = RP_ALGORITHM_MESH,
+                .count = 301 };
+            check_one(&op, ranks, ranks * 256, t);
+            op.op = RP_OP_REDUCE_SCATTER;
+            check_one(&op, ranks, ranks * 256, t);
+        }
+    }
+}
+
+// Block b of a ring is ((x[b+1] + x[b+2]) + ...) + x[b], rounded at every step.
+Test(expand, ring_folds_from_the_next_rank_on, .timeout = 60)
+{
+    static const uint8_t types[] = { RP_DTYPE_FP16, RP_DTYPE_FP32 };
+    for (size_t t = 0; t < RP_ARRAY_LENGTH(types); t++) {
+        for (uint32_t ranks = 2; ranks <= 8; ranks++) {
+            const enum rp_dtype dtype = (enum rp_dtype)types[t];
+            const size_t element = rp_dtype_bytes(dtype);
+            const struct list_sim_op op = { .op = RP_OP_REDUCE_SCATTER,
+                .dtype = types[t],
+                .algorithm = RP_ALGORITHM_RING,
+                .count = 5 };
+            struct list_sim *sim = list_sim_create(ranks, 4096, ranks);
+            cr_assert(list_sim_add(sim, &op));
+            cr_assert(list_sim_run(sim));
+            for (uint32_t block = 0; block < ranks; block++) {
+                uint8_t want[5 * 8];
+                const size_t off = block * op.count * element;
+                memcpy(want, (const uint8_t *)list_sim_input(sim, 0, (block + 1) % ranks) + off,
+                        op.count * element);
+                for (uint32_t step = 2; step <= ranks; step++) {
+                    const uint32_t rank = (block + step) % ranks;
+                    const void *srcs[2] = { want,
+                        (const uint8_t *)list_sim_input(sim, 0, rank) + off };
+                    oracle_reduce(dtype, RP_REDUCE_SUM, srcs, 2, want, op.count);
+                }
+                cr_assert(eq(
+                        int, memcmp(want, list_sim_output(sim, 0, block), op.count * element), 0));
+            }
+            list_sim_destroy(sim);
+        }
+    }
+}
+
+// Ranks drift: one may be operators ahead of another, and what it puts has another shape.
+Test(expand, operators_of_all_shapes_follow_each_other, .timeout = 120)
+{
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        const uint32_t ranks = ranks_of[1 + seed % (RP_ARRAY_LENGTH(ranks_of) - 1)];
+        struct list_sim *sim = list_sim_create(ranks, ranks * 640, seed);
+        const uint32_t count = 24;
+        srand((unsigned)seed);
+        for (uint32_t i = 0; i < count; i++) {
+            const unsigned pick = (unsigned)rand() % 5;
+            const struct list_sim_op op = {
+                .op = pick < 4 ? ops[pick] : RP_OP_BARRIER,
+                .dtype = rand() % 2 ? RP_DTYPE_INT16 : RP_DTYPE_UINT64,
+                .reduce = (uint8_t)(rand() % RP_REDUCE_OPS),
+                .algorithm = pick < 4 && rand() % 2 ? RP_ALGORITHM_RING : RP_ALGORITHM_MESH,
+                .in_place = rand() % 2 != 0,
+                .root = (uint32_t)rand() % ranks,
+                .count = pick < 4 ? 1 + (uint64_t)rand() % 700 : 1,
+            };
+            cr_assert(list_sim_add(sim, &op));
+        }
+        bool ok = list_sim_run(sim);
+        for (uint32_t i = 0; i < count && ok; i++) {
+            ok = list_sim_check(sim, i);
+        }
+        list_sim_destroy(sim);
+        cr_assert(ok, "seed %" PRIu64, seed);
+    }
+}
+
+Test(expand, nothing_touches_more_than_the_head_of_a_large_window)
+{
+    for (uint32_t ranks = 2; ranks <= 9; ranks++) {
+        for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
+            for (int a = RP_ALGORITHM_MESH; a <= RP_ALGORITHM_RING; a++) {
+                struct rp_expand_request request = { .op = ops[o],
+                    .dtype = RP_DTYPE_FP32,
+                    .algorithm = (uint8_t)a,
+                    .size = ranks,
+                    .window_bytes = UINT64_C(1) << 40 };
+                request.count = rp_expand_round_count(&request);
+                for (request.rank = 0; request.rank < ranks; request.rank++) {
+                    struct rp_task_list *list = NULL;
+                    cr_assert(eq(int, rp_expand(&request, &list), RP_OK));
+                    for (uint32_t i = 0; i < list->task_count; i++) {
+                        const struct rp_ht_task *task = &list->task[i];
+                        if (task->kind == RP_HT_PUT) {
+                            cr_assert(le(u64, task->dst.off + task->bytes, 4u << 20));
+                        }
+                    }
+                    rp_free(list);
+                }
+            }
+        }
+    }
+}
+
+Test(expand, a_window_without_room_for_one_element_is_an_error)
+{
+    struct rp_expand_request request = { .op = RP_OP_ALL_REDUCE,
+        .dtype = RP_DTYPE_FP64,
+        .algorithm = RP_ALGORITHM_MESH,
+        .size = 100,
+        .count = 1,
+        .window_bytes = 6399 };
+    struct rp_task_list *list = NULL;
+    cr_assert(eq(u64, rp_expand_round_count(&request), 0));
+    cr_assert(eq(int, rp_expand(&request, &list), RP_EPARAM));
+    cr_assert(zero(ptr, list));
+    request.window_bytes = 6400;
+    cr_assert(eq(u64, rp_expand_round_count(&request), 800));
+    request.algorithm = RP_ALGORITHM_RING;
+    cr_assert(eq(u64, rp_expand_round_count(&request), 0));
+}
+
+Test(expand, an_operator_without_the_algorithm_is_refused)
+{
+    struct rp_expand_request request = { .op = RP_OP_BARRIER,
+        .algorithm = RP_ALGORITHM_RING,
+        .size = 2,
+        .count = 1,
+        .window_bytes = 4096 };
+    struct rp_task_list *list = NULL;
+    cr_assert(eq(int, rp_expand(&request, &list), RP_ENOTSUP));
+    cr_assert(zero(ptr, list));
+}
+
+Test(expand, every_failed_allocation_is_reported)
+{
+    const struct rp_expand_request request = { .op = RP_OP_ALL_REDUCE,
+        .dtype = RP_DTYPE_FP32,
+        .algorithm = RP_ALGORITHM_MESH,
+        .size = 16,
+        .count = 100,
+        .window_bytes = 1 << 20 };
+    int64_t n = 0;
+    for (bool failed = true; failed; n++) {
+        struct rp_task_list *list = NULL;
+        rp_alloc_fail_after(n);
+        const rp_status st = rp_expand(&request, &list);
+        failed = !rp_alloc_fail_pending();
+        rp_alloc_fail_after(-1);
+        cr_assert(eq(int, st, failed ? RP_ENOMEM : RP_OK));
+        rp_free(list);
+    }
+    cr_assert(gt(i64, n, 2));
+}
