@@ -155,6 +155,12 @@ void rp_comm_ref(struct rp_comm *comm)
 static void destroy(struct rp_comm *comm)
 {
     comm->magic = 0;
+    // relaxed: the last reference is ours.
+    struct rp_comm_attachment *attachment =
+            atomic_load_explicit(&comm->attachment, memory_order_relaxed);
+    if (attachment != NULL) {
+        attachment->release(attachment);
+    }
     close_channels(comm);
     rp_lines_fini(&comm->lines);
     for (uint32_t q = 0; q < comm->size; q++) {

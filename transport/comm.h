@@ -56,6 +56,12 @@ struct rp_turn {
     uint64_t serving;
 };
 
+/* What the room above keeps with a communicator: the first member of its own struct. */
+struct rp_comm_attachment {
+    /* Called once, when the communicator is freed: on any thread, also under the baton. */
+    void (*release)(struct rp_comm_attachment *attachment);
+};
+
 struct rp_comm {
     uint64_t magic; /* RP_COMM_MAGIC while alive */
     uint32_t rank;
@@ -86,6 +92,7 @@ struct rp_comm {
     char remote_cause[RP_COMM_CAUSE_BYTES]; /* written before `remote` */
     struct rp_list by_handle;               /* registry: under its lock */
     struct rp_list by_name;                 /* registry: under its lock */
+    _Atomic(struct rp_comm_attachment *) attachment; /* NULL: none; set once */
 };
 
 #define RP_COMM_MAGIC 0x52505f434f4d4d31ull
