@@ -80,6 +80,9 @@ struct rp_join_request {
 RP_MUST_USE rp_status rp_join_start(
         struct rp_loop *loop, const struct rp_join_request *request, struct rp_join **out);
 
+/** rp_join_finished: whether rp_join_poll has an answer. Any thread, with or without the baton. */
+bool rp_join_finished(const struct rp_join *join);
+
 /**
  * rp_join_poll: RP_AGAIN while under way; then RP_OK and the communicator, which is the caller's
  * from then on, or the failure (recorded in the caller's error context by this call).

@@ -550,6 +550,12 @@ undo_alloc:
     return st;
 }
 
+bool rp_join_finished(const struct rp_join *join)
+{
+    // acquire [J1]: pairs with the store in conclude.
+    return atomic_load_explicit(&join->outcome, memory_order_acquire) != OUTCOME_NONE;
+}
+
 rp_status rp_join_poll(struct rp_join *join, struct rp_comm **comm)
 {
     // acquire [J1]: pairs with the store in conclude.
