@@ -122,7 +122,7 @@ static void finish_sentence(char *sentence, int used)
     }
 }
 
-rp_status rp_fail(rp_status st, const char *fmt, ...)
+rp_status(rp_fail)(rp_status st, const char *fmt, ...)
 {
     int error = errno;
     char sentence[RP_ERROR_SENTENCE_MAX] = "";
@@ -137,7 +137,7 @@ rp_status rp_fail(rp_status st, const char *fmt, ...)
     return st;
 }
 
-rp_status rp_fail_sys(rp_status st, const char *call, const char *what)
+rp_status(rp_fail_sys)(rp_status st, const char *call, const char *what)
 {
     int error = errno;
     char reason[128];

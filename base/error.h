@@ -46,6 +46,15 @@ rp_status rp_fail(rp_status st, const char *fmt, ...) RP_PRINTF(2, 3);
  */
 rp_status rp_fail_sys(rp_status st, const char *call, const char *what);
 
+/* The status itself, where the compiler can see it: a caller that leaves on failure is then known to
+ * leave, and what it did not fill is known to be unused. The functions return it for the linker. */
+static inline rp_status rp_failed(rp_status st)
+{
+    return st;
+}
+#define rp_fail(st, ...) (rp_fail((st), __VA_ARGS__), rp_failed(st))
+#define rp_fail_sys(st, ...) (rp_fail_sys((st), __VA_ARGS__), rp_failed(st))
+
 /**
  * rp_error_post: an error that another thread found and described already (an operation that
  * failed on the device), told to the thread that asks for it now. As rp_fail, but not logged
