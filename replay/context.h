@@ -60,6 +60,7 @@ struct rp_context {
 struct rp_thread {
     _Atomic uint32_t refs;      /* the thread itself + open captures it began */
     struct rp_context *context; /* current; referenced; NULL: none; own thread only */
+    struct rp_stream *planned;  /* whose cores it plans kernels with; referenced; own thread only */
     enum rp_capture_mode exchange_mode;              /* own thread only */
     _Atomic uint32_t own_captures[RP_CAPTURE_MODES]; /* written under a capture_lock */
 };
@@ -103,6 +104,13 @@ void rp_context_destroy(struct rp_context *context, bool force);
  * program does not destroy it meanwhile.
  */
 RP_MUST_USE rp_status rp_context_current(struct rp_context **out);
+
+/**
+ * rp_context_drain: wait until everything submitted so far to the streams of
+ * `context` has ended; the first failure not told yet. RP_ESYNCTIMEOUT,
+ * RP_ESTREAMCAPTURED while one of them captures, RP_ENOMEM.
+ */
+RP_MUST_USE rp_status rp_context_drain(struct rp_context *context, uint64_t timeout_ns);
 
 /**
  * rp_capture_unsafe_allowed: the rule of spec/aclgraph.md section 4 for calls

@@ -24,6 +24,8 @@ enum rp_event_kind {
     RP_EVENT_EX = 2,
 };
 
+#define RP_EVENT_FLAG_OPEN UINT32_MAX
+
 struct rp_event {
     _Atomic uint32_t refs; /* handle + tasks queued */
     uint32_t id;
@@ -38,6 +40,11 @@ struct rp_event {
     _Atomic uint32_t waits_pending; /* waits queued and not satisfied */
     _Atomic uint64_t stamp_ns; /* when the latest record ran; 0: never */
     _Atomic(struct rp_stream *) last_stream; /* of the latest record, for no-op waits; never followed */
+
+    /* ACL_EVENT_RECORD_* and ACL_EVENT_WAIT_* of the first call, which later ones must
+     * repeat; RP_EVENT_FLAG_OPEN: none yet. */
+    _Atomic uint32_t record_flag;
+    _Atomic uint32_t wait_flag;
 
     /*
      * Written by capture under context->capture_lock. While `captured` is not

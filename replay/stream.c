@@ -17,6 +17,7 @@
 #include "base/handle.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "replay/callback.h"
 
 #define STREAMS_MAX 1984 // of a device, besides default streams; as on the chips
 #define PRIORITY_LOWEST 7
@@ -79,7 +80,7 @@ rp_status rp_stream_create(struct rp_context *context, uint32_t priority, uint32
     }
     stream->context = context;
     stream->device = context->device;
-    stream->priority = priority < PRIORITY_LOWEST ? priority : PRIORITY_LOWEST;
+    atomic_init(&stream->priority, priority < PRIORITY_LOWEST ? priority : PRIORITY_LOWEST);
     stream->flags = flags;
     stream->is_default = is_default;
     stream->id = (int32_t)(atomic_fetch_add_explicit(&next_id[device_id], 1, memory_order_relaxed) &
@@ -241,9 +242,20 @@ rp_status rp_stream_drain(struct rp_stream *stream, uint64_t timeout_ns)
     return st == RP_OK ? rp_stream_take_failure(stream) : st;
 }
 
+// A stream that ends has no thread for callbacks any more. Those still queued are not called.
+static void end_subscription(struct rp_stream *stream)
+{
+    // relaxed: changes that race with destroying the stream are the program's error.
+    const uint64_t thread = atomic_load_explicit(&stream->report_thread, memory_order_relaxed);
+    if (thread != 0 && rp_report_unsubscribe(thread, stream) != RP_OK) {
+        rp_log_debug("stream %d: another thread ended its subscription meanwhile", stream->id);
+    }
+}
+
 void rp_stream_retire(struct rp_stream *stream, bool force)
 {
     if (force) {
+        end_subscription(stream);
         // relaxed: a hint to the scheduler, which is poked about it.
         atomic_store_explicit(&stream->dropped, UINT64_MAX, memory_order_relaxed);
         rp_device_poke(stream->device);
@@ -253,6 +265,7 @@ void rp_stream_retire(struct rp_stream *stream, bool force)
         if (st != RP_OK) {
             rp_log_debug("stream %d ended with %s", stream->id, rp_status_name(st));
         }
+        end_subscription(stream);
     }
     if (!stream->is_default) {
         struct rp_context *context = stream->context;

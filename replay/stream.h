@@ -57,7 +57,7 @@ struct rp_stream {
     struct rp_device *device;   /* the context's; in use until the context is destroyed */
     struct rp_list in_context;  /* under context->lock */
     int32_t id;
-    uint32_t priority;
+    _Atomic uint32_t priority;
     uint32_t flags;
     _Atomic uint32_t refs; /* handle + submissions queued */
     bool is_default;
@@ -83,6 +83,7 @@ struct rp_stream {
 
     /* Callback subscription (callback.c): pthread id or 0. */
     _Atomic uint64_t report_thread;
+    _Atomic bool host_fn_used; /* aclrtLaunchHostFunc was called: the other scheme is closed */
     /* Attributes kept for the API: see stream_attr.c. */
     _Atomic uint32_t overflow_switch;
     _Atomic uint32_t custom_tag;

@@ -1,0 +1,386 @@
+// Events: life, record, wait and reset. What can be asked of them is in event_query.c.
+
+#include "replay/event.h"
+
+#include <acl/acl_rt.h>
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/handle.h"
+#include "replay/context.h"
+#include "replay/settings.h"
+#include "replay/stream.h"
+
+#define EVENTS_MAX 65536 // of a device
+
+/* A flag without a name in the public header: order as SYNC, on another kind of hardware. */
+#define EVENT_DDSYNC 0x4u
+
+#define FLAG_EVENT_BITS                                                                        \
+    (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | EVENT_DDSYNC | ACL_EVENT_TIME_LINE | \
+            ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL)
+#define EX_EVENT_BITS \
+    (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | EVENT_DDSYNC | ACL_EVENT_TIME_LINE)
+
+/* With none of these an event orders nothing: it cannot be waited for on a stream, or reset. */
+#define ORDER_BITS (ACL_EVENT_SYNC | EVENT_DDSYNC | ACL_EVENT_EXTERNAL)
+
+// Per device. relaxed throughout: plain counts, nothing is published with them.
+static _Atomic uint32_t live_count[RP_ENV_DEVICES_MAX];
+static _Atomic uint32_t next_id[RP_ENV_DEVICES_MAX];
+
+// ---- the object ----
+
+void rp_event_ref(struct rp_event *event)
+{
+    // relaxed: the caller's own reference keeps it.
+    atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+}
+
+void rp_event_unref(struct rp_event *event)
+{
+    // acq_rel [E0]: the last one sees what the others wrote.
+    if (atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) == 1) {
+        atomic_fetch_sub_explicit(&live_count[event->device_id], 1, memory_order_relaxed);
+        rp_context_unref(event->context);
+        rp_free(event);
+    }
+}
+
+struct rp_event *rp_event_from_handle(const void *handle)
+{
+    return rp_handle_live(RP_HANDLE_EVENT, handle) ? (struct rp_event *)handle : NULL;
+}
+
+static bool count_in(int32_t device_id)
+{
+    uint32_t live = atomic_load_explicit(&live_count[device_id], memory_order_relaxed);
+    do {
+        if (live == EVENTS_MAX) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(
+            &live_count[device_id], &live, live + 1, memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+static rp_status create(aclrtEvent *out, enum rp_event_kind kind, uint32_t flags)
+{
+    struct rp_context *context;
+    rp_status st = rp_context_current(&context);
+    if (st != RP_OK) {
+        return st;
+    }
+    const int32_t device_id = context->device_id;
+    if (!count_in(device_id)) {
+        return rp_fail(RP_ENOEVENT, "device %d has %d events already", device_id, EVENTS_MAX);
+    }
+    struct rp_event *event = rp_calloc(1, sizeof(*event));
+    if (event == NULL) {
+        st = rp_fail(RP_ENOMEM, "no memory for an event of device %d", device_id);
+        goto undo_count;
+    }
+    event->id = atomic_fetch_add_explicit(&next_id[device_id], 1, memory_order_relaxed);
+    event->device_id = device_id;
+    event->kind = (uint8_t)kind;
+    event->flags = flags;
+    event->context = context;
+    atomic_init(&event->refs, 1);
+    atomic_init(&event->record_flag, RP_EVENT_FLAG_OPEN);
+    atomic_init(&event->wait_flag, RP_EVENT_FLAG_OPEN);
+    st = rp_handle_add(RP_HANDLE_EVENT, event);
+    if (st != RP_OK) {
+        goto undo_alloc;
+    }
+    rp_context_ref(context);
+    *out = event;
+    return RP_OK;
+
+undo_alloc:
+    rp_free(event);
+undo_count:
+    atomic_fetch_sub_explicit(&live_count[device_id], 1, memory_order_relaxed);
+    return st;
+}
+
+// ---- public functions: life ----
+
+static rp_status create_plain(aclrtEvent *out)
+{
+    return out == NULL ? rp_fail(RP_ENULL, "event is a null pointer")
+                       : create(out, RP_EVENT_PLAIN, 0);
+}
+
+aclError aclrtCreateEvent(aclrtEvent *event)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? create_plain(event) : st);
+}
+
+// Whether `bit` is among `flags` and not alone.
+static bool joined(uint32_t flags, uint32_t bit)
+{
+    return (flags & bit) != 0 && flags != bit;
+}
+
+static rp_status create_flag(aclrtEvent *out, uint32_t flags)
+{
+    if (out == NULL) {
+        return rp_fail(RP_ENULL, "event is a null pointer");
+    }
+    if (flags == 0 || (flags & ~FLAG_EVENT_BITS) != 0) {
+        return rp_fail(
+                RP_EPARAM, "flag 0x%x is not a union of ACL_EVENT_* flags of this kind", flags);
+    }
+    if (joined(flags, ACL_EVENT_DEVICE_USE_ONLY) || joined(flags, ACL_EVENT_EXTERNAL)) {
+        return rp_fail(RP_EPARAM,
+                "flag 0x%x: ACL_EVENT_DEVICE_USE_ONLY and ACL_EVENT_EXTERNAL stand alone", flags);
+    }
+    return create(out, RP_EVENT_FLAG, flags);
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? create_flag(event, flag) : st);
+}
+
+static rp_status create_ex(aclrtEvent *out, uint32_t flags)
+{
+    if (out == NULL) {
+        return rp_fail(RP_ENULL, "event is a null pointer");
+    }
+    if (flags == ACL_EVENT_IPC) {
+        return rp_fail(RP_ENOTSUP, "events for other processes (ACL_EVENT_IPC) are not supported");
+    }
+    if (flags == 0 || (flags & ~EX_EVENT_BITS) != 0) {
+        return rp_fail(
+                RP_EPARAM, "flag 0x%x is not a union of ACL_EVENT_* flags of this kind", flags);
+    }
+    return create(out, RP_EVENT_EX, flags);
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? create_ex(event, flag) : st);
+}
+
+static rp_status destroy(aclrtEvent handle)
+{
+    if (handle == NULL) {
+        return rp_fail(RP_ENULL, "event is a null pointer");
+    }
+    if (!rp_handle_remove(RP_HANDLE_EVENT, handle)) {
+        return rp_fail(RP_EHANDLE, "event %p is no event, or was destroyed before", handle);
+    }
+    rp_event_unref(handle); // tasks and captures that name it keep it
+    return RP_OK;
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? destroy(event) : st);
+}
+
+// ---- public functions: record, wait, reset ----
+
+static const char *const verb_names[] = {
+    [RP_EVENT_RECORD] = "recorded",
+    [RP_EVENT_WAIT] = "waited for",
+    [RP_EVENT_RESET] = "reset",
+};
+
+static bool captures(const struct rp_stream *stream)
+{
+    // acquire: pairs with capture's store at the begin and end.
+    return atomic_load_explicit(&stream->capture_status, memory_order_acquire) != RP_CAPTURE_NONE;
+}
+
+// What the event's kind says to a verb, whatever the stream.
+static rp_status check_kind(const struct rp_event *event, enum rp_event_verb verb, uint32_t flag)
+{
+    if (event->flags == ACL_EVENT_DEVICE_USE_ONLY) {
+        return rp_fail(RP_EPARAM, "event %" PRIu32 " is for use on the device only", event->id);
+    }
+    if (verb == RP_EVENT_RESET && event->kind != RP_EVENT_FLAG) {
+        return rp_fail(RP_ENOTSUP,
+                "event %" PRIu32 " cannot be reset; aclrtCreateEventWithFlag makes events that can",
+                event->id);
+    }
+    if (verb != RP_EVENT_RECORD && event->kind != RP_EVENT_PLAIN &&
+            (event->flags & ORDER_BITS) == 0) {
+        return rp_fail(RP_ENOTSUP,
+                "event %" PRIu32 " cannot be %s: it was created without ACL_EVENT_SYNC", event->id,
+                verb_names[verb]);
+    }
+    if (flag != 0 && (event->kind != RP_EVENT_EX || event->flags != ACL_EVENT_SYNC)) {
+        return rp_fail(RP_ENOTSUP,
+                "event %" PRIu32 " cannot be %s externally: that takes an event of "
+                "aclrtCreateEventExWithFlag with ACL_EVENT_SYNC alone",
+                event->id, verb_names[verb]);
+    }
+    return RP_OK;
+}
+
+// An event's flag is fixed by its first use, even where that fails.
+static rp_status fix_flag(
+        const struct rp_event *event, _Atomic uint32_t *fixed, uint32_t flag, const char *what)
+{
+    uint32_t first = RP_EVENT_FLAG_OPEN;
+    // relaxed: nothing is published with it.
+    if (atomic_compare_exchange_strong_explicit(
+                fixed, &first, flag, memory_order_relaxed, memory_order_relaxed) ||
+            first == flag) {
+        return RP_OK;
+    }
+    return rp_fail(RP_EPARAM,
+            "event %" PRIu32 ": its %s flag is %u since its first use, and not %u", event->id, what,
+            first, flag);
+}
+
+static rp_status submit(aclrtEvent handle, aclrtStream stream_handle, enum rp_event_verb verb,
+        uint32_t flag, uint64_t timeout_ns)
+{
+    struct rp_stream *stream;
+    if (handle == NULL) {
+        return rp_fail(RP_ENULL, "event is a null pointer");
+    }
+    struct rp_event *event = rp_event_from_handle(handle);
+    if (event == NULL) {
+        return rp_fail(RP_EHANDLE, "event %p is no event, or was destroyed", handle);
+    }
+    rp_status st = check_kind(event, verb, flag);
+    if (st == RP_OK && verb == RP_EVENT_RECORD) {
+        st = fix_flag(event, &event->record_flag, flag, "record");
+    } else if (st == RP_OK && verb == RP_EVENT_WAIT) {
+        st = fix_flag(event, &event->wait_flag, flag, "wait");
+    }
+    if (st == RP_OK) {
+        st = rp_stream_resolve(stream_handle, &stream);
+    }
+    if (st != RP_OK) {
+        return st;
+    }
+    if (flag != 0 && !captures(stream)) {
+        return rp_fail(RP_ENOTCAPTURED,
+                "event %" PRIu32 " cannot be %s externally on stream %d, which is not capturing",
+                event->id, verb_names[verb], stream->id);
+    }
+    return rp_stream_submit_event(stream, event, verb, flag, timeout_ns);
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? submit(event, stream, RP_EVENT_RECORD, 0, 0) : st);
+}
+
+static rp_status record_with_flag(aclrtEvent event, aclrtStream stream, uint32_t flag)
+{
+    if (event != NULL && flag != ACL_EVENT_RECORD_DEFAULT && flag != ACL_EVENT_RECORD_EXTERNAL) {
+        return rp_fail(RP_EINVAL,
+                "flag is %u; it can be ACL_EVENT_RECORD_DEFAULT or ACL_EVENT_RECORD_EXTERNAL",
+                flag);
+    }
+    return submit(event, stream, RP_EVENT_RECORD, flag, 0);
+}
+
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? record_with_flag(event, stream, flag) : st);
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? submit(event, stream, RP_EVENT_RESET, 0, 0) : st);
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(
+            st == RP_OK ? submit(event, stream, RP_EVENT_WAIT, 0, rp_op_wait_timeout_ns()) : st);
+}
+
+static rp_status wait_with_timeout(aclrtStream stream, aclrtEvent event, int32_t timeout_s)
+{
+    if (timeout_s < 0) {
+        return rp_fail(RP_EPARAM, "timeout is %d s; it can be 0 (no limit) or more", timeout_s);
+    }
+    return submit(event, stream, RP_EVENT_WAIT, 0, (uint64_t)timeout_s * RP_NS_PER_S);
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? wait_with_timeout(stream, event, timeout) : st);
+}
+
+static rp_status wait_with_flag(
+        aclrtStream stream, aclrtEvent event, uint32_t timeout_s, uint32_t flag)
+{
+    if (event != NULL && flag != ACL_EVENT_WAIT_DEFAULT && flag != ACL_EVENT_WAIT_EXTERNAL) {
+        return rp_fail(RP_EINVAL,
+                "flag is %u; it can be ACL_EVENT_WAIT_DEFAULT or ACL_EVENT_WAIT_EXTERNAL", flag);
+    }
+    if (event != NULL && flag == ACL_EVENT_WAIT_EXTERNAL && timeout_s != 0) {
+        return rp_fail(
+                RP_EINVAL, "timeout is %u s; an external wait has none: it must be 0", timeout_s);
+    }
+    return submit(event, stream, RP_EVENT_WAIT, flag, (uint64_t)timeout_s * RP_NS_PER_S);
+}
+
+aclError aclrtStreamWaitEventWithFlag(
+        aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? wait_with_flag(stream, event, timeout, flag) : st);
+}
+
+// ---- public functions: numbers ----
+
+static rp_status get_id(aclrtEvent handle, uint32_t *out)
+{
+    if (handle == NULL || out == NULL) {
+        return rp_fail(RP_ENULL, "%s is a null pointer", handle == NULL ? "event" : "eventId");
+    }
+    const struct rp_event *event = rp_event_from_handle(handle);
+    if (event == NULL) {
+        return rp_fail(RP_EHANDLE, "event %p is no event, or was destroyed", handle);
+    }
+    *out = event->id;
+    return RP_OK;
+}
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? get_id(event, eventId) : st);
+}
+
+static rp_status available(uint32_t *out)
+{
+    struct rp_context *context;
+    if (out == NULL) {
+        return rp_fail(RP_ENULL, "eventCount is a null pointer");
+    }
+    const rp_status st = rp_context_current(&context);
+    if (st == RP_OK) {
+        *out = EVENTS_MAX -
+               atomic_load_explicit(&live_count[context->device_id], memory_order_relaxed);
+    }
+    return st;
+}
+
+aclError aclrtGetEventAvailNum(uint32_t *eventCount)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? available(eventCount) : st);
+}
