@@ -1,6 +1,8 @@
 // Live handles: one open-addressing table a kind. A slot is free, an address or
 // a tombstone. Readers probe without a lock; a table that has grown is kept, for
-// a reader may still be in it (all old tables together are smaller than the last).
+// a reader may still be in it. Each is at least twice as large as the one before,
+// so all old tables together are smaller than the last, and tombstones at the end
+// of a chain are freed again, so that coming and going does not make it grow.
 
 #include "base/handle.h"
 
@@ -71,22 +73,47 @@ static _Atomic uintptr_t *find(struct table *table, uintptr_t address)
     return NULL;
 }
 
-static void insert(struct table *table, uintptr_t address)
+/* Returns how many free slots it took: 0 when a tombstone was there to be had. */
+static size_t insert(struct table *table, uintptr_t address)
 {
     size_t at = first_probe(table, address);
     // relaxed: only lock holders write slots.
     while (atomic_load_explicit(&table->slot[at], memory_order_relaxed) > TOMBSTONE) {
         at = (at + 1) & (table->slots - 1);
     }
+    const bool was_free = atomic_load_explicit(&table->slot[at], memory_order_relaxed) == FREE;
     // release [H2]: pairs with the load in find.
     atomic_store_explicit(&table->slot[at], address, memory_order_release);
+    return was_free;
+}
+
+/*
+ * Buries the slot `at` and returns how many slots became free. Where the next slot is free no probe
+ * goes on beyond this one, so it and the tombstones before it need not be kept.
+ */
+static size_t bury(struct table *table, size_t at)
+{
+    const size_t mask = table->slots - 1;
+    size_t freed = 0;
+    // relaxed: only lock holders write slots, and a reader that misses the removal is in the race
+    // described in the header.
+    atomic_store_explicit(&table->slot[at], TOMBSTONE, memory_order_relaxed);
+    if (atomic_load_explicit(&table->slot[(at + 1) & mask], memory_order_relaxed) != FREE) {
+        return 0;
+    }
+    while (atomic_load_explicit(&table->slot[at], memory_order_relaxed) == TOMBSTONE) {
+        atomic_store_explicit(&table->slot[at], FREE, memory_order_relaxed);
+        freed++;
+        at = (at - 1) & mask;
+    }
+    return freed;
 }
 
 /* A larger table without tombstones takes over. Lock held. */
 static rp_status grow(struct set *set)
 {
     struct table *old = current_table(set);
-    size_t slots = FIRST_SLOTS;
+    size_t slots = old == NULL ? FIRST_SLOTS : 2 * old->slots;
     while (slots < 4 * (set->live + 1)) {
         slots *= 2;
     }
@@ -124,8 +151,7 @@ rp_status rp_handle_add(enum rp_handle_kind kind, const void *object)
     pthread_mutex_lock(&set->lock);
     const rp_status st = make_room(set);
     if (st == RP_OK) {
-        insert(current_table(set), (uintptr_t)object);
-        set->used++;
+        set->used += insert(current_table(set), (uintptr_t)object);
         set->live++;
     }
     pthread_mutex_unlock(&set->lock);
@@ -139,10 +165,10 @@ bool rp_handle_remove(enum rp_handle_kind kind, const void *object)
         return false;
     }
     pthread_mutex_lock(&set->lock);
-    _Atomic uintptr_t *slot = find(current_table(set), (uintptr_t)object);
+    struct table *table = current_table(set);
+    _Atomic uintptr_t *slot = find(table, (uintptr_t)object);
     if (slot != NULL) {
-        // relaxed: a reader that misses the removal is in the race described in the header.
-        atomic_store_explicit(slot, TOMBSTONE, memory_order_relaxed);
+        set->used -= bury(table, (size_t)(slot - table->slot));
         set->live--;
     }
     pthread_mutex_unlock(&set->lock);
@@ -152,7 +178,7 @@ bool rp_handle_remove(enum rp_handle_kind kind, const void *object)
 bool rp_handle_live(enum rp_handle_kind kind, const void *object)
 {
     return (uintptr_t)object > TOMBSTONE &&
-            find(current_table(&sets[kind]), (uintptr_t)object) != NULL;
+           find(current_table(&sets[kind]), (uintptr_t)object) != NULL;
 }
 
 void rp_handle_each(enum rp_handle_kind kind, void (*fn)(void *object, void *arg), void *arg)
