@@ -43,7 +43,7 @@ static bool list_has(const char *list, const char *item)
 
 static FILE *open_under(const char *root, const char *path)
 {
-    char full[2 * PATH_BYTES];
+    char full[3 * PATH_BYTES];
     int used = snprintf(full, sizeof(full), "%s%s", root, path);
     return used < 0 || (size_t)used >= sizeof(full) ? NULL : fopen(full, "re");
 }
@@ -126,9 +126,9 @@ static bool find_mount(const char *root, struct cgroup *group)
 static int read_numbers(const char *root, const char *directory, const char *name, long long *first,
         long long *second)
 {
-    char path[2 * PATH_BYTES];
-    snprintf(path, sizeof(path), "%s/%s", directory, name);
-    FILE *file = open_under(root, path);
+    char path[2 * PATH_BYTES + 32];
+    int used = snprintf(path, sizeof(path), "%s/%s", directory, name);
+    FILE *file = used < 0 || (size_t)used >= sizeof(path) ? NULL : open_under(root, path);
     if (file == NULL) {
         return 0;
     }

@@ -1,5 +1,5 @@
-// docs/environment.md, from the table. tools/print_environment.c writes it, tests/base/test_env_doc.c
-// compares it.
+// docs/environment.md, from the table. tools/print_environment.c writes it,
+// tests/base/test_env_doc.c compares it.
 
 #include <string.h>
 

@@ -55,7 +55,7 @@
     X(RP_ENOTSUP, -27, 207000, 5, "not supported")                                                 \
     X(RP_ECALLBACK, -28, 207006, 15, "a callback may not make a call that waits")                  \
     X(RP_EFORKED, -29, 207004, 7, "a child forked after the library was first used cannot use it") \
-    X(RP_ECTXRELEASE, -30, 507007, 15, "the device or context was released already")                \
+    X(RP_ECTXRELEASE, -30, 507007, 15, "the device or context was released already")               \
     X(RP_EREGISTERED, -31, 507910, 15, "the host memory is registered already")                    \
     X(RP_ENOTREGISTERED, -32, 507911, 15, "the host memory is not registered")                     \
     X(RP_EWRITEFILE, -33, 100004, 10, "the file cannot be written")                                \
