@@ -8,23 +8,41 @@
  * touch our memory, and only then is delivered.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/status.h"
 #include "replay/submission.h"
 
-/**
- * rp_collective_step: advance `run` of `op`, whose turn is `ticket`.
- * `last_op`: no later op of this submission uses the communicator, so the turn
- * passes as soon as this rank's own part is over.
- *
- * RP_OK complete; RP_AGAIN waiting or out of budget (*progress says whether
- * anything moved); else the failure to deliver, with the sentence in `sentence`.
- */
-RP_MUST_USE rp_status rp_collective_step(struct rp_coll_run *run, const struct rp_op *op,
-        uint64_t ticket, bool last_op, uint64_t now_ns, uint64_t budget_bytes, bool *progress,
-        char *sentence, size_t sentence_bytes);
+/* What a step of a collective needs to know of the submission around it. */
+struct rp_coll_step {
+    const struct rp_reduce_impl *reduce;
+    uint64_t ticket;   /* of the op's communicator */
+    uint64_t replay;   /* which replay of its graph this is, from 1; 0: an eager call */
+    int32_t stream_id; /* for reports */
+    bool last_op;      /* no later op of the submission uses the communicator: the turn passes as
+                          soon as this rank's own part is over */
+    uint64_t now_ns;
+    uint64_t budget_bytes;
+    bool moved; /* out: whether anything was done */
+};
 
-/** rp_hts_step: one op's HOST_TS lists; same returns. The op has been announced as `seq`. */
+/**
+ * rp_collective_step: advance `run` of `op`. Baton.
+ *
+ * RP_OK complete; RP_AGAIN waiting or out of budget; else the failure to
+ * deliver: the first one of the communicator, whose sentence is op->comm->cause.
+ */
+RP_MUST_USE rp_status rp_collective_step(
+        struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step);
+
+/** rp_hts_step: one op's HOST_TS lists. The op has been announced as `seq`. RP_OK when the last
+ *  round is over, RP_AGAIN as above, else a failure of the lines or a channel. */
 RP_MUST_USE rp_status rp_hts_step(struct rp_hts_run *run, const struct rp_op *op, uint64_t seq,
-        uint64_t budget_bytes, bool *progress);
+        const struct rp_reduce_impl *reduce, uint64_t budget_bytes, bool *moved);
+
+/** rp_hts_compare: the wait has lasted: compare the records of all peers that have arrived. */
+RP_MUST_USE rp_status rp_hts_compare(const struct rp_op *op, uint64_t seq);
 
 #endif

@@ -69,6 +69,23 @@ void rp_device_step_once(struct rp_device *device);
 RP_MUST_USE rp_status rp_device_wait(struct rp_device *device, bool (*ready)(void *arg), void *arg,
         uint64_t timeout_ns, rp_status on_timeout);
 
+/*
+ * A wait that says what it waits for. Then a queued host function without which
+ * it cannot end may run on the waiting thread itself, if nothing else is to be
+ * done meanwhile and the wait has no timeout: two changes of thread are saved.
+ */
+struct rp_wait {
+    bool (*ready)(void *arg);
+    void *arg;
+    uint64_t timeout_ns;
+    rp_status on_timeout;
+    const struct rp_stream *stream; /* all that it has queued must end; NULL: none in particular */
+    bool device;                    /* all streams of the device must end */
+};
+
+/** rp_device_wait_for: rp_device_wait() with the hints of `wait`. */
+RP_MUST_USE rp_status rp_device_wait_for(struct rp_device *device, const struct rp_wait *wait);
+
 /**
  * rp_device_enter / rp_device_leave: hold the baton for a short, non-blocking
  * piece of work (start a join, retire a communicator, destroy a loop object).

@@ -10,21 +10,31 @@
  * in ticket order, whatever their streams.
  */
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/list.h"
 #include "base/mpsc.h"
 #include "base/status.h"
 #include "kernels/aiv.h"
 #include "replay/program.h"
+#include "transport/comm.h"
 
+struct rp_device;
 struct rp_stream;
+struct rp_submission;
 
 #define RP_TICKETS_INLINE 2
 
+/* What is kept of a failure until somebody asks; a communicator's `cause` fits. */
+#define RP_SENTENCE_BYTES 512
+
 /* HOST_TS: position in an op's lists. */
 struct rp_hts_run {
-    uint64_t round; /* rounds finished */
-    uint32_t next;  /* next task of the current round's list */
-    uint32_t seen;  /* waits taken: the first on each peer compares digests */
+    uint64_t round;      /* rounds finished */
+    uint64_t done_bytes; /* of the current copy, reduce or put */
+    uint32_t next;       /* next task of the current round's list */
 };
 
 enum rp_coll_phase {
@@ -36,15 +46,26 @@ enum rp_coll_phase {
 };
 
 struct rp_coll_run {
-    uint8_t phase; /* enum rp_coll_phase */
-    uint8_t reserved[3];
-    int32_t failed;      /* RELEASE: the rp_status to deliver */
-    uint64_t seq;
+    uint8_t phase;       /* enum rp_coll_phase; 0 before and after every op */
+    bool held;           /* RELEASE: the arena keeps the op's buffers */
+    uint64_t seq;        /* 0: not announced */
     uint64_t started_ns; /* when the turn came; timeouts count from here */
+    uint64_t moved_ns;   /* when it moved last; a long standstill compares records */
     union {
         struct rp_aiv_op aiv;
         struct rp_hts_run hts;
     } u;
+};
+
+/* A user's function on its way to the thread that calls it (replay/callback.h). */
+struct rp_call {
+    struct rp_list link;
+    void (*fn)(void *);
+    void *arg;
+    struct rp_device *device;
+    struct rp_stream *stream; /* whose task it is; only compared */
+    struct rp_lane *lane;     /* parked until it has returned; NULL: nobody waits */
+    rp_status failed;         /* it was never called: its subscription ended */
 };
 
 enum rp_lane_state {
@@ -56,37 +77,109 @@ enum rp_lane_state {
 struct rp_lane {
     uint32_t pc; /* index into program->insn */
     uint32_t end;
-    _Atomic uint32_t state;  /* enum rp_lane_state; PARKED -> RUNNABLE by the thread that ran the call */
-    uint32_t reserved;
-    uint64_t progress; /* bytes of the current copy or fill done so far */
+    _Atomic uint32_t
+            state;     /* enum rp_lane_state; PARKED -> RUNNABLE by the thread that ran the call */
+    uint64_t progress; /* of the current instruction: bytes done, 1 once a call was handed over */
     uint64_t since_ns; /* when the current instruction first had to wait; 0: has not */
     struct rp_coll_run coll;
+    struct rp_call call;
 };
 
-/* Run state of a program; one per program, one inline in an eager submission. */
+/* Run state of a program; one per program, one lane inline in an eager submission. */
 struct rp_run {
-    struct rp_lane *lane; /* [lane_count] */
-    _Atomic uint32_t *edge; /* [edge_count] of 0 / 1; baton */
-    uint32_t *ops_left;   /* [comm_count]: the turn passes when it reaches 0 */
+    struct rp_lane *lane;        /* [lane_count] */
+    uint8_t *edge;               /* [edge_count] of 0 / 1 */
+    uint32_t *ops_left;          /* [comm_count]: the turn passes when it reaches 0 */
     struct rp_submission *owner; /* the submission that runs it now; NULL: free */
-    uint64_t replays;     /* runs ended so far, for reports */
+    /*
+     * Programs with communicators run in the order of their submissions, like the
+     * tickets: a later replay that took the run state first would wait for the
+     * earlier one's turn for ever. Programs without any take it as they come.
+     */
+    struct rp_turn turn;
+    uint64_t replays; /* runs begun so far, for reports */
 };
 
 struct rp_submission {
-    struct rp_mpsc_node link;       /* in the device's queue, then in a free list */
-    struct rp_list in_stream;       /* in its stream's FIFO */
-    struct rp_list in_ghosts;       /* dropped before its turns came: passes them on in order */
-    struct rp_stream *stream;
-    struct rp_program *program;     /* NULL: eager, use insn / op below */
+    struct rp_mpsc_node link;   /* in the device's queue */
+    struct rp_list in_stream;   /* in its stream's FIFO */
+    struct rp_list in_pool;     /* free; or among the ghosts: dropped before its turns came, it
+                                   passes them on in order */
+    struct rp_stream *stream;   /* referenced */
+    struct rp_program *program; /* referenced; NULL: eager, use insn / op below */
+    uint64_t number;            /* stream->submitted when it was queued, itself included */
     uint64_t ticket[RP_TICKETS_INLINE]; /* of comm i, while comm_count <= RP_TICKETS_INLINE */
-    uint64_t *more_tickets;         /* instead, otherwise; belongs to the program's pool */
-    int32_t failed;                 /* first failure of this run (rp_status) */
-    uint8_t began;
-    uint8_t reserved[3];
+    uint64_t *more_tickets; /* instead, otherwise; kept when the submission is used again */
+    uint32_t more_room;     /* tickets that fit there */
+    bool began;
+    uint64_t run_ticket; /* of program->run->turn */
+    rp_status failed;    /* first failure of this run; RP_OK: none */
     struct rp_insn insn;
     struct rp_op op;
-    struct rp_lane lane;            /* run state of the eager task */
-    char sentence[256];             /* of the failure */
+    struct rp_lane lane;              /* run state of the eager task */
+    char sentence[RP_SENTENCE_BYTES]; /* of the failure */
 };
+
+/** rp_submission_comms: how many communicators it names; rp_submission_comm: the i-th. */
+static inline uint32_t rp_submission_comms(const struct rp_submission *sub)
+{
+    return sub->program != NULL ? sub->program->comm_count : sub->insn.kind == RP_INSN_COLLECTIVE;
+}
+
+static inline struct rp_comm *rp_submission_comm(const struct rp_submission *sub, uint32_t i)
+{
+    return sub->program != NULL ? sub->program->comm[i] : sub->op.comm;
+}
+
+/** rp_comm_failure: the communicator's first failure, RP_OK while it is healthy. Baton. */
+static inline rp_status rp_comm_failure(const struct rp_comm *comm)
+{
+    // relaxed: stored under the baton.
+    return (rp_status)atomic_load_explicit(&comm->error, memory_order_relaxed);
+}
+
+/** rp_submission_ticket: where its ticket of the i-th communicator is. */
+static inline uint64_t *rp_submission_ticket(struct rp_submission *sub, uint32_t i)
+{
+    return rp_submission_comms(sub) <= RP_TICKETS_INLINE ? &sub->ticket[i] : &sub->more_tickets[i];
+}
+
+/* Its lanes while it runs. */
+static inline uint32_t rp_submission_lanes(const struct rp_submission *sub)
+{
+    return sub->program != NULL ? sub->program->lane_count : 1;
+}
+
+static inline struct rp_lane *rp_submission_lane(struct rp_submission *sub, uint32_t i)
+{
+    return sub->program != NULL ? &sub->program->run->lane[i] : &sub->lane;
+}
+
+/** rp_submission_create: an empty submission of `device`'s pool; RP_ENOMEM. Any thread. */
+RP_MUST_USE rp_status rp_submission_create(
+        struct rp_device *device, uint32_t comms, struct rp_submission **out);
+/** rp_pool_give: back to the pool. Any thread. */
+void rp_pool_give(struct rp_device *device, struct rp_submission *sub);
+
+/** rp_submission_admit: popped from the queue: take the tickets, enter the stream's FIFO. Baton. */
+void rp_submission_admit(struct rp_device *device, struct rp_submission *sub);
+
+/** rp_submission_begin: take the run state; false while another submission has it. Baton. */
+RP_MUST_USE bool rp_submission_begin(struct rp_submission *sub);
+
+/** rp_submission_fail: keep the first failure. Baton. */
+void rp_submission_fail(struct rp_submission *sub, rp_status st, const char *sentence);
+
+/**
+ * rp_submission_end: all lanes have ended, or it never began: pass the turns it
+ * still has, report its failure to the stream, give up its references, count it
+ * as ended and wake who waits for that. `sub` is gone afterwards. Baton.
+ */
+void rp_submission_end(struct rp_device *device, struct rp_submission *sub);
+
+/** rp_ghosts_step: let ghosts pass the turns that have come; whether any did. Baton. */
+bool rp_ghosts_step(struct rp_device *device);
+/** rp_ghosts_drop: the device goes down: forget them. Baton. */
+void rp_ghosts_drop(struct rp_device *device);
 
 #endif

@@ -1,0 +1,74 @@
+// Record, wait and reset of events, as tasks.
+//
+// A record brings `reached` up to its ticket, whatever the order in which records on several
+// streams run; waits are bound to a ticket. A FLAG event is a flag besides.
+
+#include <inttypes.h>
+
+#include "replay/event.h"
+#include "replay/scheduler.h"
+#include "replay/stream.h"
+
+rp_status rp_task_event_record(struct rp_step *step)
+{
+    struct rp_event *event = step->insn->u.event.event;
+    const uint64_t ticket = step->insn->u.event.ticket;
+    // relaxed: published by the stores below. The clock is read here: elapsed times are for people
+    // who measure.
+    atomic_store_explicit(&event->stamp_ns, rp_now_ns(), memory_order_relaxed);
+    if (event->kind == RP_EVENT_FLAG) {
+        // seq_cst [E3] [D1]: pairs with the look in is_over().
+        atomic_store_explicit(&event->set, 1, memory_order_seq_cst);
+    }
+    // relaxed: decided by the exchange. Streams of another device record it, too.
+    uint64_t reached = atomic_load_explicit(&event->reached, memory_order_relaxed);
+    // seq_cst [E1] [D1]: pairs with is_over() and with those who wait or ask.
+    while (reached < ticket && !atomic_compare_exchange_weak_explicit(&event->reached, &reached,
+                                       ticket, memory_order_seq_cst, memory_order_relaxed)) {
+    }
+    rp_doorbell_ring(step->device->bell);
+    return RP_OK;
+}
+
+static bool is_over(const struct rp_event *event, uint64_t ticket)
+{
+    if (event->kind == RP_EVENT_FLAG) {
+        // seq_cst [E3]: pairs with the store in rp_task_event_record.
+        return atomic_load_explicit(&event->set, memory_order_seq_cst) != 0;
+    }
+    // seq_cst [E1]: pairs with the exchange in rp_task_event_record.
+    return atomic_load_explicit(&event->reached, memory_order_seq_cst) >= ticket;
+}
+
+rp_status rp_task_event_wait(struct rp_step *step)
+{
+    const struct rp_event *event = step->insn->u.event.event;
+    const uint64_t ticket = step->insn->u.event.ticket;
+    const uint64_t timeout_ns = step->insn->u.event.timeout_ns;
+    struct rp_lane *lane = step->lane;
+    if (is_over(event, ticket)) {
+        return RP_OK;
+    }
+    if (lane->since_ns == 0) {
+        lane->since_ns = step->now_ns;
+    }
+    const uint64_t waited_ns = step->now_ns - lane->since_ns;
+    if (timeout_ns != 0 && waited_ns >= timeout_ns) {
+        return rp_fail(RP_EWAITTIMEOUT,
+                "stream %" PRId32 " waited %" PRIu64 " ms for a record of event %" PRIu32,
+                step->stream->id, waited_ns / RP_NS_PER_MS, event->id);
+    }
+    // lane->progress counts the looks into it.
+    if (waited_ns >= (lane->progress + 1) * RP_STALL_NS) {
+        lane->progress++;
+        rp_order_check(step->device, step->stream, event);
+    }
+    return RP_AGAIN;
+}
+
+rp_status rp_task_event_reset(struct rp_step *step)
+{
+    // seq_cst [E3]: as the record's store.
+    atomic_store_explicit(&step->insn->u.event.event->set, 0, memory_order_seq_cst);
+    return RP_OK;
+}
