@@ -33,7 +33,8 @@ set_target_properties(reprise PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${RP_LIB64}
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/reprise.map)
 target_link_options(reprise PRIVATE
-  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/reprise.map -Wl,-z,defs -Wl,-z,now)
+  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/reprise.map -Wl,-z,defs -Wl,-z,now
+  -Wl,-z,nodelete) # fork handlers and thread keys point into it, so dlclose must not unmap it
 
 set(soname libreprise.so.${PROJECT_VERSION_MAJOR})
 foreach(name IN LISTS RP_LINKER_NAMES)
