@@ -172,6 +172,7 @@ bool rp_arena_charge(struct rp_arena *arena, uint64_t bytes)
         return false;
     }
     arena->used_bytes += bytes;
+    arena->peak_bytes = rp_max_u64(arena->peak_bytes, arena->used_bytes);
     return true;
 }
 
@@ -487,6 +488,8 @@ void rp_arena_query(struct rp_arena *arena, struct rp_arena_info *info)
     rp_memory_room_read("", &room);
     pthread_mutex_lock(&arena->lock);
     uint64_t left = arena->total_bytes - arena->used_bytes;
+    info->used_bytes = arena->used_bytes;
+    info->peak_bytes = arena->peak_bytes;
     pthread_mutex_unlock(&arena->lock);
     info->total_bytes = arena->total_bytes;
     info->free_bytes = rp_min_u64(left, room.bytes);

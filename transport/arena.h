@@ -91,6 +91,8 @@ RP_MUST_USE rp_status rp_arena_unback(struct rp_arena *arena, void *ptr, size_t 
 struct rp_arena_info {
     uint64_t total_bytes;
     uint64_t free_bytes; /* least of: arena not handed out, cgroup headroom, MemAvailable */
+    uint64_t used_bytes; /* handed out, and the most that ever was */
+    uint64_t peak_bytes;
 };
 void rp_arena_query(struct rp_arena *arena, struct rp_arena_info *info);
 

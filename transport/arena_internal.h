@@ -41,6 +41,7 @@ struct rp_arena {
 
     pthread_mutex_t lock; /* guards all below; no other lock is taken under it */
     uint64_t used_bytes;  /* reserved pages */
+    uint64_t peak_bytes;  /* the most of them so far */
     struct rp_blocks blocks;
     struct rp_slabs slabs;
     struct rp_list parked_blocks;
