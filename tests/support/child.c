@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,9 +18,12 @@
 
 pid_t child_start(child_fn *fn, void *arg)
 {
+    const pid_t parent = getpid();
     pid_t child = fork();
     if (child == 0) {
-        _exit(fn(arg));
+        // A test that fails must not leave children behind that wait for it.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(getppid() == parent ? fn(arg) : 98);
     }
     return child;
 }
