@@ -41,12 +41,4 @@ RP_MUST_USE rp_status rp_expand_mesh(
 RP_MUST_USE rp_status rp_expand_ring(
         const struct rp_expand_request *request, struct rp_task_list **out);
 
-/*
- * The expansion cache: lists by shape, per communicator, kept until the
- * communicator is freed. Thread-safe; a hit is a lookup under a short lock.
- */
-struct rp_comm;
-RP_MUST_USE rp_status rp_expand_cached(struct rp_comm *comm,
-        const struct rp_expand_request *request, const struct rp_task_list **out);
-
 #endif

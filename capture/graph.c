@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "capture/expand_cache.h"
 #include "transport/comm.h"
 
 #define GRAPH_MAGIC 0x52505f4752415048ull
@@ -121,6 +122,8 @@ static rp_status add_op(struct rp_graph *graph, const struct rp_op *op, uint32_t
         return st;
     }
     rp_comm_ref(op->comm);
+    rp_expand_keep(op->comm, op->list);
+    rp_expand_keep(op->comm, op->tail);
     struct rp_op *copy = &graph->op[graph->op_count];
     *copy = *op;
     copy->record.graph = graph->id;

@@ -12,16 +12,16 @@
 
 /* One call as the API gives it. */
 struct rp_op_call {
-    const char *api;   /* "HcclAllReduce", for messages */
-    uint16_t op;       /* enum rp_op_kind */
+    const char *api; /* "HcclAllReduce", for messages */
+    uint16_t op;     /* enum rp_op_kind */
     const void *send;
     void *recv;
-    uint64_t count;    /* elements, in the operator's own sense */
-    int dtype;         /* HcclDataType, unchecked */
-    int reduce;        /* HcclReduceOp, unchecked; -1 where there is none */
+    uint64_t count; /* elements, in the operator's own sense */
+    int dtype;      /* HcclDataType, unchecked */
+    int reduce;     /* HcclReduceOp, unchecked; -1 where there is none */
     uint32_t root;
-    void *comm;        /* HcclComm, unchecked */
-    void *stream;      /* aclrtStream, unchecked; NULL is an error for Hccl calls */
+    void *comm;   /* HcclComm, unchecked */
+    void *stream; /* aclrtStream, unchecked; NULL is an error for Hccl calls */
 };
 
 /**

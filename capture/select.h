@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include <hccl/hccl_comm.h>
+
 #include "base/status.h"
 #include "kernels/record.h"
 
@@ -16,24 +18,35 @@ struct rp_comm;
 
 struct rp_matrix_row {
     uint16_t op; /* enum rp_op_kind */
-    bool aiv;
+    bool aiv;    /* expansions that exist */
     bool host_ts;
+    bool ring; /* HOST_TS: besides mesh */
     bool reduces;
-    bool in_place;
+    bool rooted;
+    bool in_place; /* output and input may be the same memory */
+    int8_t algo;   /* enum rp_algo_op: its name in HCCL_ALGO; -1: none */
 };
 
-/** rp_matrix_row: the operator's row; NULL for an operator that is not built. */
-const struct rp_matrix_row *rp_matrix_row(unsigned op);
 extern const struct rp_matrix_row rp_matrix[];
 extern const unsigned rp_matrix_rows;
 
+/** rp_matrix_row: the operator's row; NULL for an operator that is not built. */
+const struct rp_matrix_row *rp_matrix_row(unsigned op);
+
 /**
- * rp_select: expansion and algorithm of `op` on `comm` for `bytes` of payload a
- * rank. design.md "Which expansion": unset: AIV on one node; HOST, HOST_TS,
- * AI_CPU...: HOST_TS; AIV: AIV; the config's field wins over the environment.
- * RP_ENOTSUP: AIV-only asked for where AIV does not reach.
+ * rp_select: expansion and algorithm of `op` on `comm` under `determinism` (enum
+ * rp_determinism). design.md "Which
+ * expansion": unset: AIV on one node; HOST, HOST_TS, AI_CPU...: HOST_TS; AIV:
+ * AIV; the config's field wins over the environment.
+ *
+ *   RP_ENOTSUP  AIV-only asked for where AIV does not reach; an operator that is
+ *               not built
  */
-RP_MUST_USE rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t bytes,
+RP_MUST_USE rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,
         enum rp_expansion *expansion, enum rp_algorithm *algorithm);
+
+/** rp_select_mode: what HcclConfigGetInfo answers: what was set, and AIV or HOST_TS if nothing was.
+ */
+HcclOpExpansionMode rp_select_mode(const struct rp_comm *comm);
 
 #endif

@@ -1,0 +1,340 @@
+// Making communicators: root info, one rank's join, or all ranks of one process at once.
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <hccl/hccl_comm.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "capture/comm_config.h"
+#include "capture/comm_destroy.h"
+#include "capture/comm_extra.h"
+#include "replay/context.h"
+#include "transport/bootstrap.h"
+
+static_assert(sizeof(HcclRootInfo) == RP_ROOT_INFO_BYTES, "the size is given");
+
+// The join has its own timeout; this one is for a loop that nobody steps any more.
+#define WAIT_MARGIN_NS (30 * RP_NS_PER_S)
+
+// ---- one rank's attempt ----
+
+struct attempt {
+    struct rp_device *device;    // referenced
+    struct rp_comm_extra *extra; // until the communicator has it
+    struct rp_join *join;
+    rp_status status;
+};
+
+static rp_status attempt_begin(struct attempt *attempt, const struct rp_join_request *request,
+        const struct rp_algo_config *algo)
+{
+    struct rp_join_request own = *request;
+    *attempt = (struct attempt){ .device = NULL };
+    rp_status st = rp_device_ref(request->device_id, &attempt->device);
+    if (st != RP_OK) {
+        return st;
+    }
+    st = rp_comm_extra_create(attempt->device, algo, &attempt->extra);
+    if (st != RP_OK) {
+        goto undo_device;
+    }
+    own.arena = rp_device_arena(attempt->device);
+    rp_device_enter(attempt->device);
+    st = rp_join_start(rp_device_loop(attempt->device), &own, &attempt->join);
+    rp_device_leave(attempt->device);
+    if (st != RP_OK) {
+        goto undo_extra;
+    }
+    return RP_OK;
+
+undo_extra:
+    rp_comm_extra_free(attempt->extra);
+undo_device:
+    rp_device_unref(attempt->device);
+    *attempt = (struct attempt){ .device = NULL };
+    return st;
+}
+
+// Takes the communicator out, or the failure; what is not needed any more goes. A join that is
+// still under way is given up with `unfinished`.
+static rp_status attempt_end(struct attempt *attempt, rp_status unfinished, HcclComm *comm)
+{
+    struct rp_comm *made = NULL;
+    rp_status st = rp_join_poll(attempt->join, &made);
+    if (st == RP_AGAIN) {
+        st = unfinished;
+    }
+    rp_device_enter(attempt->device);
+    rp_join_free(attempt->join);
+    rp_device_leave(attempt->device);
+    if (st != RP_OK) {
+        rp_comm_extra_free(attempt->extra);
+        rp_device_unref(attempt->device);
+    } else {
+        rp_comm_extra_attach(made, attempt->extra); // with the hold on the device
+        *comm = made;
+    }
+    *attempt = (struct attempt){ .device = NULL };
+    return st;
+}
+
+struct attempts {
+    struct attempt *item;
+    uint32_t count;
+};
+
+static bool all_finished(void *arg)
+{
+    const struct attempts *attempts = arg;
+    for (uint32_t i = 0; i < attempts->count; i++) {
+        if (!rp_join_finished(attempts->item[i].join)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rp_status await(struct attempts *attempts, const struct rp_comm_settings *settings)
+{
+    const uint64_t timeout_ns = settings->connect_timeout_s * RP_NS_PER_S + WAIT_MARGIN_NS;
+    return rp_device_wait(
+            attempts->item[0].device, all_finished, attempts, timeout_ns, RP_ECONNTIMEOUT);
+}
+
+// An init blocks, so a thread that the device waits for cannot make one.
+static rp_status check_thread(const char *api)
+{
+    if (rp_thread_in_callback()) {
+        return rp_fail(RP_ECALLBACK, "%s: a callback may not make a communicator", api);
+    }
+    return RP_OK;
+}
+
+// ---- root info ----
+
+static rp_status make_root_info(struct rp_device *device, int32_t device_id, void *info)
+{
+    rp_device_enter(device);
+    const rp_status st = rp_bootstrap_root(rp_device_loop(device), device_id, info);
+    rp_device_leave(device);
+    return st;
+}
+
+static rp_status get_root_info(HcclRootInfo *info)
+{
+    const struct rp_hccl_env *env = NULL;
+    struct rp_context *context = NULL;
+    HcclRootInfo made;
+    rp_status st = rp_enter();
+    if (st != RP_OK) {
+        return st;
+    }
+    if (info == NULL) {
+        return rp_fail(RP_ENULL, "HcclGetRootInfo: rootInfo is NULL");
+    }
+    st = rp_comm_environment(&env);
+    st = st != RP_OK ? st : rp_context_current(&context);
+    st = st != RP_OK ? st : make_root_info(context->device, context->device_id, &made);
+    if (st == RP_OK) {
+        *info = made;
+    }
+    return st;
+}
+
+HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
+{
+    return (HcclResult)rp_hccl(get_root_info(rootInfo));
+}
+
+// ---- one rank ----
+
+static rp_status check_ranks(const char *api, uint32_t ranks, uint32_t rank)
+{
+    if (ranks == 0) {
+        return rp_fail(RP_EPARAM, "%s: nRanks is 0", api);
+    }
+    if (rank >= ranks) {
+        return rp_fail(
+                RP_EPARAM, "%s: rank %" PRIu32 " is not below nRanks %" PRIu32, api, rank, ranks);
+    }
+    return RP_OK;
+}
+
+static rp_status check_root_info(const char *api, const HcclRootInfo *info, const HcclComm *comm)
+{
+    if (info == NULL || comm == NULL) {
+        return rp_fail(RP_ENULL, "%s: %s is NULL", api, info == NULL ? "rootInfo" : "comm");
+    }
+    return RP_OK;
+}
+
+static rp_status join(const char *api, uint32_t ranks, const HcclRootInfo *info, uint32_t rank,
+        const HcclCommConfig *config, HcclComm *comm)
+{
+    struct rp_context *context = NULL;
+    struct rp_algo_config algo;
+    struct rp_join_request request = { .root_info = info, .size = ranks, .rank = rank };
+    rp_status st = check_ranks(api, ranks, rank);
+    st = st != RP_OK ? st : check_root_info(api, info, comm);
+    st = st != RP_OK ? st : check_thread(api);
+    st = st != RP_OK ? st : rp_comm_settings_load(api, config, &request.settings, &algo);
+    st = st != RP_OK ? st : rp_context_current(&context);
+    if (st != RP_OK) {
+        return st;
+    }
+    request.device_id = context->device_id;
+    struct attempt attempt;
+    st = attempt_begin(&attempt, &request, &algo);
+    if (st != RP_OK) {
+        return st;
+    }
+    struct attempts one = { .item = &attempt, .count = 1 };
+    const rp_status waited = await(&one, &request.settings);
+    return attempt_end(&attempt, waited, comm);
+}
+
+static rp_status init_root_info(
+        uint32_t ranks, const HcclRootInfo *info, uint32_t rank, HcclComm *comm)
+{
+    const rp_status st = rp_enter();
+    return st != RP_OK ? st : join("HcclCommInitRootInfo", ranks, info, rank, NULL, comm);
+}
+
+HcclResult HcclCommInitRootInfo(
+        uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank, HcclComm *comm)
+{
+    return (HcclResult)rp_hccl(init_root_info(nRanks, rootInfo, rank, comm));
+}
+
+static rp_status init_root_info_config(uint32_t ranks, const HcclRootInfo *info, uint32_t rank,
+        const HcclCommConfig *config, HcclComm *comm)
+{
+    static const char api[] = "HcclCommInitRootInfoConfig";
+    const rp_status st = rp_enter();
+    if (st != RP_OK) {
+        return st;
+    }
+    if (config == NULL) {
+        return rp_fail(RP_EPARAM, "%s: config is NULL", api);
+    }
+    return join(api, ranks, info, rank, config, comm);
+}
+
+HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
+        const HcclCommConfig *config, HcclComm *comm)
+{
+    return (HcclResult)rp_hccl(init_root_info_config(nRanks, rootInfo, rank, config, comm));
+}
+
+// ---- all ranks of one process ----
+
+static rp_status check_devices(uint32_t count, const int32_t *devices)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (devices[i] < 0 || (uint32_t)devices[i] >= rp_device_count()) {
+            return rp_fail(RP_EDEVICE,
+                    "HcclCommInitAll: devices[%" PRIu32 "] is %" PRId32 "; there are %" PRIu32
+                    " devices",
+                    i, devices[i], rp_device_count());
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (devices[k] == devices[i]) {
+                return rp_fail(RP_EPARAM,
+                        "HcclCommInitAll: device %" PRId32 " stands in devices twice, at %" PRIu32
+                        " and %" PRIu32,
+                        devices[i], k, i);
+            }
+        }
+    }
+    return RP_OK;
+}
+
+static rp_status check_all(uint32_t count, const int32_t *devices, const HcclComm *comms)
+{
+    if (count == 0) {
+        return rp_fail(RP_EPARAM, "HcclCommInitAll: ndev is 0");
+    }
+    if (devices == NULL || comms == NULL) {
+        return rp_fail(
+                RP_ENULL, "HcclCommInitAll: %s is NULL", devices == NULL ? "devices" : "comms");
+    }
+    const rp_status st = check_thread("HcclCommInitAll");
+    return st != RP_OK ? st : check_devices(count, devices);
+}
+
+static rp_status begin_all(struct attempts *attempts, struct rp_join_request *request,
+        const int32_t *devices, const struct rp_algo_config *algo)
+{
+    rp_status st = RP_OK;
+    for (uint32_t i = 0; i < request->size && st == RP_OK; i++) {
+        request->rank = i;
+        request->device_id = devices[i];
+        st = attempt_begin(&attempts->item[i], request, algo);
+        attempts->count += st == RP_OK;
+    }
+    return st;
+}
+
+// A rank that fails makes the others fail because of it: the cause is what is answered.
+static rp_status worse(rp_status first, rp_status second)
+{
+    return first == RP_OK || (first == RP_EREMOTE && second != RP_OK) ? second : first;
+}
+
+static rp_status join_all(uint32_t count, const int32_t *devices, struct rp_device *root,
+        struct attempt *items, HcclComm *comms)
+{
+    HcclRootInfo info;
+    struct rp_algo_config algo;
+    struct attempts attempts = { .item = items };
+    struct rp_join_request request = { .root_info = &info, .size = count };
+    rp_status st = rp_comm_settings_load("HcclCommInitAll", NULL, &request.settings, &algo);
+    st = st != RP_OK ? st : make_root_info(root, devices[0], &info);
+    st = st != RP_OK ? st : begin_all(&attempts, &request, devices, &algo);
+    const rp_status began = st;
+    if (st == RP_OK) {
+        st = await(&attempts, &request.settings);
+    }
+    const rp_status unfinished = st == RP_OK ? RP_EINTERNAL : st;
+    st = began;
+    for (uint32_t i = 0; i < attempts.count; i++) {
+        st = worse(st, attempt_end(&items[i], unfinished, &comms[i]));
+    }
+    return st;
+}
+
+static rp_status init_all(uint32_t count, const int32_t *devices, HcclComm *comms)
+{
+    struct rp_device *root = NULL;
+    rp_status st = rp_enter();
+    st = st != RP_OK ? st : check_all(count, devices, comms);
+    if (st != RP_OK) {
+        return st;
+    }
+    struct attempt *items = rp_calloc(count, sizeof(*items));
+    if (items == NULL) {
+        return rp_fail(RP_ENOMEM, "HcclCommInitAll: no memory for %" PRIu32 " ranks", count);
+    }
+    memset(comms, 0, count * sizeof(*comms));
+    st = rp_device_ref(devices[0], &root);
+    if (st == RP_OK) {
+        st = join_all(count, devices, root, items, comms);
+        rp_device_unref(root);
+    }
+    for (uint32_t i = 0; st != RP_OK && i < count; i++) {
+        if (comms[i] != NULL) {
+            rp_comm_close(comms[i]);
+            comms[i] = NULL;
+        }
+    }
+    rp_free(items);
+    return st;
+}
+
+HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms)
+{
+    return (HcclResult)rp_hccl(init_all(ndev, devices, comms));
+}

@@ -1,0 +1,208 @@
+// Chained hash of entries by shape, under the lock of the communicator's extra.
+
+#include "capture/expand_cache.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "capture/comm_extra.h"
+#include "kernels/dtype.h"
+
+#define BUCKETS 128
+#define ENTRIES_MAX 256 // beyond it, lists that are not in use are dropped
+
+// Rank, size and window are the same for all of a communicator's lists.
+struct shape {
+    uint64_t count;
+    uint32_t root;
+    uint16_t op;
+    uint8_t element_bytes;
+    uint8_t algorithm;
+};
+
+struct entry {
+    struct entry *next;
+    struct shape shape;
+    bool kept; // a graph has it
+    struct rp_task_list *list;
+};
+
+struct rp_expand_cache {
+    uint32_t entries;
+    struct entry *bucket[BUCKETS];
+};
+
+static struct shape shape_of(const struct rp_expand_request *request)
+{
+    return (struct shape){
+        .count = request->count,
+        .root = request->root,
+        .op = request->op,
+        .element_bytes = (uint8_t)rp_dtype_bytes((enum rp_dtype)request->dtype),
+        .algorithm = request->algorithm,
+    };
+}
+
+static bool same_shape(const struct shape *a, const struct shape *b)
+{
+    return a->count == b->count && a->root == b->root && a->op == b->op &&
+           a->element_bytes == b->element_bytes && a->algorithm == b->algorithm;
+}
+
+static struct entry **bucket_of(struct rp_expand_cache *cache, const struct shape *shape)
+{
+    const uint64_t key = shape->count ^ (uint64_t)shape->root << 32 ^ (uint64_t)shape->op << 20 ^
+                         (uint64_t)shape->element_bytes << 8 ^ shape->algorithm;
+    return &cache->bucket[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 57];
+}
+static_assert(BUCKETS == 128, "seven bits of hash");
+
+static void free_entry(struct entry *entry)
+{
+    rp_free(entry->list);
+    rp_free(entry);
+}
+
+void rp_expand_cache_free(struct rp_expand_cache *cache)
+{
+    for (unsigned b = 0; cache != NULL && b < BUCKETS; b++) {
+        while (cache->bucket[b] != NULL) {
+            struct entry *entry = cache->bucket[b];
+            cache->bucket[b] = entry->next;
+            free_entry(entry);
+        }
+    }
+    rp_free(cache);
+}
+
+// Whether no list can be in anybody's hands but a graph's: this is the only call under way, and
+// nothing that was queued is pending.
+static bool idle(struct rp_comm *comm, struct rp_comm_extra *extra)
+{
+    // acquire [X3]: pairs with the store in rp_comm_call_end; a call that ended has counted what it
+    // queued in `pending`, which is loaded after.
+    return atomic_load_explicit(&extra->calls, memory_order_acquire) == 1 &&
+           atomic_load_explicit(&comm->pending, memory_order_seq_cst) == 0;
+}
+
+static void drop_unused(struct rp_expand_cache *cache)
+{
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        struct entry **link = &cache->bucket[b];
+        while (*link != NULL) {
+            struct entry *entry = *link;
+            if (entry->kept) {
+                link = &entry->next;
+                continue;
+            }
+            *link = entry->next;
+            free_entry(entry);
+            cache->entries--;
+        }
+    }
+}
+
+static rp_status make_entry(const struct rp_expand_request *request, struct entry **out)
+{
+    struct entry *entry = rp_calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for the task list of a collective");
+    }
+    const rp_status st = rp_expand(request, &entry->list);
+    if (st != RP_OK) {
+        rp_free(entry);
+        return st;
+    }
+    entry->shape = shape_of(request);
+    *out = entry;
+    return RP_OK;
+}
+
+static rp_status find_or_make(struct rp_expand_cache *cache,
+        const struct rp_expand_request *request, const struct rp_task_list **out)
+{
+    const struct shape shape = shape_of(request);
+    struct entry **bucket = bucket_of(cache, &shape);
+    struct entry *entry = *bucket;
+    while (entry != NULL && !same_shape(&entry->shape, &shape)) {
+        entry = entry->next;
+    }
+    if (entry == NULL) {
+        const rp_status st = make_entry(request, &entry);
+        if (st != RP_OK) {
+            return st;
+        }
+        entry->next = *bucket;
+        *bucket = entry;
+        cache->entries++;
+    }
+    *out = entry->list;
+    return RP_OK;
+}
+
+static rp_status find_both(struct rp_expand_cache *cache, const struct rp_expand_request *request,
+        const struct rp_task_list **list, const struct rp_task_list **tail)
+{
+    const uint64_t most = rp_expand_round_count(request);
+    if (most == 0) {
+        return rp_fail(RP_EPARAM,
+                "windows of %" PRIu64 " bytes have no room for %s between %" PRIu32
+                " ranks; raise HCCL_BUFFSIZE",
+                request->window_bytes, rp_op_kind_name(request->op), request->size);
+    }
+    struct rp_expand_request round = *request;
+    round.count = rp_min_u64(request->count, most);
+    const struct rp_task_list *full = NULL;
+    rp_status st = find_or_make(cache, &round, &full);
+    if (st != RP_OK) {
+        return st;
+    }
+    round.count = request->count % round.count;
+    const struct rp_task_list *last = NULL;
+    if (round.count != 0) {
+        st = find_or_make(cache, &round, &last);
+    }
+    if (st == RP_OK) {
+        *list = full;
+        *tail = last;
+    }
+    return st;
+}
+
+rp_status rp_expand_cached(struct rp_comm *comm, const struct rp_expand_request *request,
+        const struct rp_task_list **list, const struct rp_task_list **tail)
+{
+    struct rp_comm_extra *extra = rp_comm_extra_of(comm);
+    rp_status st = RP_OK;
+    pthread_mutex_lock(&extra->lock);
+    if (extra->expansions == NULL) {
+        extra->expansions = rp_calloc(1, sizeof(*extra->expansions));
+    }
+    if (extra->expansions == NULL) {
+        st = rp_fail(RP_ENOMEM, "no memory for the expansion cache of %s", comm->name);
+    } else {
+        if (RP_UNLIKELY(extra->expansions->entries >= ENTRIES_MAX) && idle(comm, extra)) {
+            drop_unused(extra->expansions);
+        }
+        st = find_both(extra->expansions, request, list, tail);
+    }
+    pthread_mutex_unlock(&extra->lock);
+    return st;
+}
+
+void rp_expand_keep(struct rp_comm *comm, const struct rp_task_list *list)
+{
+    struct rp_comm_extra *extra = list == NULL ? NULL : rp_comm_extra_of(comm);
+    if (extra == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&extra->lock);
+    for (unsigned b = 0; extra->expansions != NULL && b < BUCKETS; b++) {
+        for (struct entry *entry = extra->expansions->bucket[b]; entry != NULL;
+                entry = entry->next) {
+            entry->kept = entry->kept || entry->list == list;
+        }
+    }
+    pthread_mutex_unlock(&extra->lock);
+}

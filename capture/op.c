@@ -1,0 +1,262 @@
+// One operator call, from the arguments to the stream. The checks come in the reference's order
+// (a count of 0 is success before anything is looked at, then pointers, count, type, reduction,
+// root), so that a program that relies on which of two errors it gets is not surprised.
+
+#include "capture/op.h"
+
+#include <inttypes.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "capture/comm_config.h"
+#include "capture/comm_extra.h"
+#include "capture/expand_cache.h"
+#include "capture/select.h"
+#include "kernels/dtype.h"
+#include "replay/context.h"
+
+// Of all ranks' blocks together. The chip's own limit, 2^35 - 1 elements, is none here.
+#define BYTES_MAX (UINT64_C(1) << 62)
+
+// ---- checks ----
+
+static rp_status check_pointers(const struct rp_op_call *call)
+{
+    const char *name = NULL;
+    if (call->stream == NULL) {
+        name = "stream";
+    } else if (call->comm == NULL) {
+        name = "comm";
+    } else if (call->op == RP_OP_BARRIER) {
+        return RP_OK;
+    } else if (call->send == NULL) {
+        name = call->op == RP_OP_BROADCAST ? "buf" : "sendBuf";
+    } else if (call->recv == NULL) {
+        name = "recvBuf";
+    }
+    return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
+}
+
+static uint64_t element_bytes(const struct rp_op_call *call)
+{
+    return call->dtype < 0 ? 0 : rp_dtype_bytes((enum rp_dtype)call->dtype);
+}
+
+static rp_status check_type(const struct rp_op_call *call, const struct rp_matrix_row *row)
+{
+    if (element_bytes(call) == 0) {
+        return rp_fail(RP_ENOTSUP, "%s: dataType %d is not known", call->api, call->dtype);
+    }
+    if (!row->reduces) {
+        return RP_OK;
+    }
+    if (!rp_dtype_reducible((enum rp_dtype)call->dtype)) {
+        return rp_fail(RP_ENOTSUP, "%s: values of dataType %d can be moved, not reduced", call->api,
+                call->dtype);
+    }
+    if (call->reduce < 0 || call->reduce >= RP_REDUCE_OPS) {
+        return rp_fail(
+                RP_ENOTSUP, "%s: op %d is not sum, prod, max or min", call->api, call->reduce);
+    }
+    return RP_OK;
+}
+
+static rp_status check_values(
+        const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_matrix_row *row)
+{
+    const uint64_t most = BYTES_MAX / (rp_max_u64(element_bytes(call), 1) * comm->size);
+    if (call->count > most) {
+        return rp_fail(RP_EPARAM,
+                "%s: count %" PRIu64 " is too large; at most %" PRIu64 " elements of dataType %d "
+                "between %" PRIu32 " ranks",
+                call->api, call->count, most, call->dtype, comm->size);
+    }
+    const rp_status st = check_type(call, row);
+    if (st == RP_OK && row->rooted && call->root >= comm->size) {
+        return rp_fail(RP_EPARAM, "%s: root %" PRIu32 " is none of the %" PRIu32 " ranks of %s",
+                call->api, call->root, comm->size, comm->name);
+    }
+    return st;
+}
+
+static rp_status find_stream(
+        const struct rp_op_call *call, const struct rp_comm *comm, struct rp_stream **out)
+{
+    struct rp_stream *stream = rp_stream_from_handle(call->stream);
+    if (stream == NULL) {
+        return rp_fail(RP_EPARAM, "%s: stream %p is no stream, or has been destroyed", call->api,
+                call->stream);
+    }
+    if (rp_device_id(stream->device) != comm->device_id) {
+        return rp_fail(RP_EPARAM,
+                "%s: stream %" PRId32 " is on device %" PRId32
+                ", communicator %s on device %" PRId32,
+                call->api, stream->id, rp_device_id(stream->device), comm->name, comm->device_id);
+    }
+    *out = stream;
+    return RP_OK;
+}
+
+// ---- the op ----
+
+static bool overlaps(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+    return a < b ? b - a < a_bytes : a - b < b_bytes;
+}
+
+// Whether two buffers, of which at least one is a single block, are one in the way that an
+// operator may be called in place: the smaller one a whole block of the larger.
+static bool exactly_in_place(uint64_t send, uint64_t send_bytes, uint64_t recv, uint64_t recv_bytes)
+{
+    const uint64_t large = send_bytes > recv_bytes ? send : recv;
+    const uint64_t small = send_bytes > recv_bytes ? recv : send;
+    const uint64_t block = rp_min_u64(send_bytes, recv_bytes);
+    const uint64_t whole = rp_max_u64(send_bytes, recv_bytes);
+    return small >= large && (small - large) % block == 0 && small - large < whole;
+}
+
+// Where the buffers lie. What peers can reach at one offset of the arena, and what does not disturb
+// itself, is contiguous; everything else goes through windows.
+static void classify(const struct rp_comm *comm, struct rp_op *op)
+{
+    struct rp_record *record = &op->record;
+    const uint64_t send_bytes = rp_record_send_bytes(record, comm->size);
+    const uint64_t recv_bytes = rp_record_recv_bytes(record, comm->size);
+    record->buffer_class = RP_CLASS_CONTIGUOUS;
+    if (record->op == RP_OP_BARRIER) {
+        return;
+    }
+    uint64_t send = 0;
+    uint64_t recv = 0;
+    const bool reachable = rp_arena_offset(comm->arena, op->send, send_bytes, &send) &&
+                           rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv);
+    if (!reachable || (overlaps(send, send_bytes, recv, recv_bytes) &&
+                              !exactly_in_place(send, send_bytes, recv, recv_bytes))) {
+        record->buffer_class = RP_CLASS_STAGED;
+        return;
+    }
+    record->send_off = send;
+    record->recv_off = recv;
+}
+
+// Pages of the windows, where this op needs them: exhaustion is an error here and no bus error
+// later.
+static rp_status reserve_windows(struct rp_comm *comm, const struct rp_op *op)
+{
+    if (op->record.op == RP_OP_BARRIER) {
+        return RP_OK;
+    }
+    if (op->record.expansion == RP_EXPANSION_AIV) {
+        const bool large = rp_record_send_bytes(&op->record, comm->size) >
+                           rp_min_u64(comm->settings.tuning.small_bytes, RP_SLOT_BYTES);
+        const bool staged = op->record.buffer_class == RP_CLASS_STAGED || !comm->lines.zero_copy;
+        if (!large || !staged) {
+            return RP_OK;
+        }
+    }
+    return comm->size == 1 ? RP_OK : rp_comm_reserve_window(comm);
+}
+
+static rp_status expand(struct rp_comm *comm, struct rp_op *op)
+{
+    const struct rp_record *record = &op->record;
+    const struct rp_expand_request request = {
+        .op = record->op,
+        .dtype = record->dtype,
+        .reduce = record->reduce,
+        .algorithm = record->algorithm,
+        .root = record->root,
+        .rank = comm->rank,
+        .size = comm->size,
+        .count = record->count,
+        .window_bytes = comm->lines.window_bytes,
+    };
+    return rp_expand_cached(comm, &request, &op->list, &op->tail);
+}
+
+static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
+        const struct rp_matrix_row *row, struct rp_op *op)
+{
+    // relaxed: a setting; ranks that differ in it find out by the digest.
+    const uint32_t determinism = atomic_load_explicit(&comm->deterministic, memory_order_relaxed);
+    enum rp_expansion expansion = RP_EXPANSION_AIV;
+    enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
+    rp_status st = rp_select(comm, call->op, determinism, &expansion, &algorithm);
+    if (st != RP_OK) {
+        return st;
+    }
+    const bool aiv = expansion == RP_EXPANSION_AIV;
+    *op = (struct rp_op){
+        .comm = comm,
+        .send = call->send,
+        .recv = call->recv,
+        .timeout_ns = aiv ? comm->settings.aiv_timeout_ns : comm->settings.exec_timeout_ns,
+        .record = {
+                .count = call->count,
+                .root = row->rooted ? call->root : 0,
+                .op = call->op,
+                .dtype = (uint8_t)call->dtype,
+                .reduce = row->reduces ? (uint8_t)call->reduce : 0,
+                .expansion = (uint8_t)expansion,
+                .algorithm = (uint8_t)algorithm,
+                .determinism = (uint8_t)determinism,
+        },
+    };
+    if (call->op == RP_OP_BARRIER) {
+        op->timeout_ns = 0; // a barrier waits as long as it takes
+    }
+    classify(comm, op);
+    op->record.digest = rp_record_digest(&op->record);
+    st = reserve_windows(comm, op);
+    return st == RP_OK && !aiv ? expand(comm, op) : st;
+}
+
+// HCCL_ENTRY_LOG_ENABLE.
+static void log_entry(
+        const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_stream *stream)
+{
+    const struct rp_hccl_env *env = NULL;
+    if (!rp_log_enabled(RP_LOG_INFO) || rp_comm_environment(&env) != RP_OK || !env->entry_log) {
+        return;
+    }
+    rp_log_info("Entry-%s: sendBuf[%p], recvBuf[%p], count[%" PRIu64 "], dataType[%d], op[%d], "
+                "root[%" PRIu32 "], localRank[%" PRIu32 "], streamId[%" PRId32 "], comm[%s], "
+                "deviceLogicId[%" PRId32 "]",
+            call->api, call->send, call->recv, call->count, call->dtype, call->reduce, call->root,
+            comm->rank, stream->id, comm->name, comm->device_id);
+}
+
+static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
+{
+    const struct rp_matrix_row *row = rp_matrix_row(call->op);
+    struct rp_stream *stream = NULL;
+    struct rp_op op;
+    rp_status st = check_values(call, comm, row);
+    st = st != RP_OK ? st : find_stream(call, comm, &stream);
+    st = st != RP_OK ? st : rp_comm_status(comm);
+    st = st != RP_OK ? st : make_op(call, comm, row, &op);
+    if (st != RP_OK) {
+        return st;
+    }
+    log_entry(call, comm, stream);
+    const struct rp_task task = { .insn = { .kind = RP_INSN_COLLECTIVE }, .op = &op };
+    return rp_stream_submit(stream, &task);
+}
+
+rp_status rp_op_submit(const struct rp_op_call *call)
+{
+    struct rp_comm *comm = NULL;
+    rp_status st = rp_enter();
+    if (st != RP_OK || call->count == 0) {
+        return st;
+    }
+    st = check_pointers(call);
+    st = st != RP_OK ? st : rp_comm_call_begin(call->api, call->comm, &comm);
+    if (st != RP_OK) {
+        return st;
+    }
+    st = submit(call, comm);
+    rp_comm_call_end(comm);
+    return st;
+}

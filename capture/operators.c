@@ -1,0 +1,90 @@
+// The operators of hccl.h, and the barrier: each call becomes an rp_op_call.
+
+#include <hccl/hccl.h>
+
+#include "base/error.h"
+#include "capture/op.h"
+#include "kernels/dtype.h"
+
+HcclResult HcclAllReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataType dataType,
+        HcclReduceOp op, HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_call call = {
+        .api = "HcclAllReduce",
+        .op = RP_OP_ALL_REDUCE,
+        .send = sendBuf,
+        .recv = recvBuf,
+        .count = count,
+        .dtype = (int)dataType,
+        .reduce = (int)op,
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
+HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount,
+        HcclDataType dataType, HcclReduceOp op, HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_call call = {
+        .api = "HcclReduceScatter",
+        .op = RP_OP_REDUCE_SCATTER,
+        .send = sendBuf,
+        .recv = recvBuf,
+        .count = recvCount,
+        .dtype = (int)dataType,
+        .reduce = (int)op,
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
+HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclDataType dataType,
+        HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_call call = {
+        .api = "HcclAllGather",
+        .op = RP_OP_ALL_GATHER,
+        .send = sendBuf,
+        .recv = recvBuf,
+        .count = sendCount,
+        .dtype = (int)dataType,
+        .reduce = -1,
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
+HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint32_t root,
+        HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_call call = {
+        .api = "HcclBroadcast",
+        .op = RP_OP_BROADCAST,
+        .send = buf,
+        .recv = buf,
+        .count = count,
+        .dtype = (int)dataType,
+        .reduce = -1,
+        .root = root,
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
+HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_call call = {
+        .api = "HcclBarrier",
+        .op = RP_OP_BARRIER,
+        .count = 1,
+        .dtype = RP_DTYPE_INT8,
+        .reduce = -1,
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}

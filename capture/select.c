@@ -1,0 +1,173 @@
+#include "capture/select.h"
+
+#include <stdatomic.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "capture/comm_extra.h"
+
+const struct rp_matrix_row rp_matrix[] = {
+    {
+            .op = RP_OP_BROADCAST,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .rooted = true,
+            .in_place = true,
+            .algo = RP_ALGO_OP_BROADCAST,
+    },
+    {
+            .op = RP_OP_ALL_REDUCE,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .reduces = true,
+            .in_place = true,
+            .algo = RP_ALGO_OP_ALLREDUCE,
+    },
+    {
+            .op = RP_OP_ALL_GATHER,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .in_place = true,
+            .algo = RP_ALGO_OP_ALLGATHER,
+    },
+    {
+            .op = RP_OP_REDUCE_SCATTER,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .reduces = true,
+            .in_place = true,
+            .algo = RP_ALGO_OP_REDUCESCATTER,
+    },
+    {
+            .op = RP_OP_BARRIER,
+            .aiv = true,
+            .host_ts = true,
+            .algo = -1,
+    },
+};
+const unsigned rp_matrix_rows = RP_ARRAY_LENGTH(rp_matrix);
+
+const struct rp_matrix_row *rp_matrix_row(unsigned op)
+{
+    for (unsigned i = 0; i < rp_matrix_rows; i++) {
+        if (rp_matrix[i].op == op) {
+            return &rp_matrix[i];
+        }
+    }
+    return NULL;
+}
+
+// HcclCommConfig.hcclOpExpansionMode; other numbers never get past its loading.
+enum config_mode {
+    CONFIG_UNSET = 0,
+    CONFIG_HOST = 1,
+    CONFIG_AI_CPU = 2,
+    CONFIG_AIV = 3,
+    CONFIG_AIV_ONLY = 4,
+    CONFIG_AICPU_TS = 7,
+};
+
+HcclOpExpansionMode rp_select_mode(const struct rp_comm *comm)
+{
+    switch (comm->settings.expansion_config) {
+    case CONFIG_HOST:
+        return HCCL_OP_EXPANSION_MODE_HOST;
+    case CONFIG_AI_CPU:
+    case CONFIG_AICPU_TS:
+        return HCCL_OP_EXPANSION_MODE_AI_CPU;
+    case CONFIG_AIV:
+        return HCCL_OP_EXPANSION_MODE_AIV;
+    case CONFIG_AIV_ONLY:
+        return HCCL_OP_EXPANSION_AIV_ONLY;
+    default:
+        break;
+    }
+    switch (comm->settings.expansion_env) {
+    case RP_EXPANSION_MODE_HOST:
+        return HCCL_OP_EXPANSION_MODE_HOST;
+    case RP_EXPANSION_MODE_HOST_TS:
+        return HCCL_OP_EXPANSION_MODE_HOST_TS;
+    case RP_EXPANSION_MODE_AIV:
+        return HCCL_OP_EXPANSION_MODE_AIV;
+    case RP_EXPANSION_MODE_AI_CPU:
+    case RP_EXPANSION_MODE_AICPU_TS:
+        return HCCL_OP_EXPANSION_MODE_AI_CPU;
+    default:
+        break;
+    }
+    // The control segment is the ranks' common node: kernels reach all of them through it.
+    return comm->segment != NULL ? HCCL_OP_EXPANSION_MODE_AIV : HCCL_OP_EXPANSION_MODE_HOST_TS;
+}
+
+static void say_once(atomic_flag *said, const char *what)
+{
+    // relaxed: orders nothing; one of several threads says it.
+    if (!atomic_flag_test_and_set_explicit(said, memory_order_relaxed)) {
+        rp_log_warn("%s", what);
+    }
+}
+
+// Whether the operator runs as a kernel.
+static rp_status wants_aiv(const struct rp_comm *comm, const struct rp_matrix_row *row, bool *aiv)
+{
+    static atomic_flag said_ai_cpu = ATOMIC_FLAG_INIT;
+    static atomic_flag said_fallback = ATOMIC_FLAG_INIT;
+    const bool reaches = row->aiv && comm->segment != NULL;
+    *aiv = false;
+    switch (rp_select_mode(comm)) {
+    case HCCL_OP_EXPANSION_AIV_ONLY:
+        if (!reaches) {
+            return rp_fail(RP_ENOTSUP,
+                    "communicator %s is AIV only (hcclOpExpansionMode 4), and %s has no AIV kernel "
+                    "%s",
+                    comm->name, rp_op_kind_name(row->op), row->aiv ? "between nodes" : "here");
+        }
+        *aiv = true;
+        break;
+    case HCCL_OP_EXPANSION_MODE_AIV:
+        *aiv = reaches;
+        if (!reaches) {
+            say_once(&said_fallback, "operators without an AIV kernel run as HOST_TS");
+        }
+        break;
+    case HCCL_OP_EXPANSION_MODE_AI_CPU:
+        say_once(&said_ai_cpu, "the expansion AI_CPU (AICPU_TS) runs as HOST_TS here");
+        break;
+    default:
+        break;
+    }
+    return RP_OK;
+}
+
+// Strict determinism asks for one order of operands whatever the algorithm; mesh has it.
+static enum rp_algorithm host_algorithm(
+        struct rp_comm *comm, const struct rp_matrix_row *row, unsigned determinism)
+{
+    const bool strict = determinism == RP_DETERMINISM_STRICT;
+    const struct rp_comm_extra *extra = rp_comm_extra_of(comm);
+    const bool ring = row->ring && row->algo >= 0 && extra != NULL &&
+                      extra->algorithm[row->algo] == RP_ALGO_RING;
+    return ring && !(strict && row->reduces) ? RP_ALGORITHM_RING : RP_ALGORITHM_MESH;
+}
+
+rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,
+        enum rp_expansion *expansion, enum rp_algorithm *algorithm)
+{
+    const struct rp_matrix_row *row = rp_matrix_row(op);
+    bool aiv = false;
+    if (row == NULL) {
+        return rp_fail(RP_ENOTSUP, "operator %u is not built", op);
+    }
+    const rp_status st = wants_aiv(comm, row, &aiv);
+    if (st != RP_OK) {
+        return st;
+    }
+    *expansion = aiv ? RP_EXPANSION_AIV : RP_EXPANSION_HOST_TS;
+    *algorithm = aiv ? RP_ALGORITHM_FUSED : host_algorithm(comm, row, determinism);
+    return RP_OK;
+}
