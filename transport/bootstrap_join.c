@@ -160,7 +160,7 @@ static void fail(struct rp_join *join, rp_status status, const char *sentence)
         return;
     }
     set_failure(join, status, sentence);
-    uint8_t payload[RP_SENTENCE_BYTES + 16];
+    uint8_t payload[RP_ABORT_BYTES];
     struct rp_writer writer = rp_writer_view(payload, sizeof(payload));
     rp_abort_write(join->status, join->sentence, &writer);
     assert(writer.ok);

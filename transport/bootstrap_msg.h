@@ -32,6 +32,7 @@
 #define RP_BOOTSTRAP_RANKS_MAX 4096
 #define RP_NODE_SOCKET_BYTES 48 /* abstract name of a rank's node socket, with a zero */
 #define RP_SENTENCE_BYTES 1024
+#define RP_ABORT_BYTES (4 + 2 + RP_SENTENCE_BYTES) /* the longest abort */
 
 enum rp_bootstrap_message {
     RP_MSG_HELLO = 1,

@@ -138,15 +138,14 @@ static void free_if_idle(struct rp_root *root)
 
 static void tell_failure(struct rp_root *root, struct caller *caller)
 {
-    uint8_t payload[RP_SENTENCE_BYTES + 16];
+    uint8_t payload[RP_ABORT_BYTES];
     struct rp_writer writer = rp_writer_view(payload, sizeof(payload));
     rp_abort_write(root->status, root->sentence, &writer);
     assert(writer.ok);
     rp_status st = rp_conn_send(caller->conn, RP_MSG_ABORT, payload, writer.used, NULL);
-    if (st != RP_OK) {
-        rp_log_warn("rank %u cannot be told why its init failed", caller->rank);
-    }
-    rp_conn_finish(caller->conn); // without memory it just ends, which says something too
+    assert(st == RP_OK); // reserved
+    (void)st;
+    rp_conn_finish(caller->conn);
     root->told++;
 }
 
@@ -180,7 +179,7 @@ static void fail(struct rp_root *root, rp_status status, const char *format, ...
     rp_list_each(link, &root->callers)
     {
         struct caller *caller = rp_container_of(link, struct caller, link);
-        if (caller->progress != RANK_CONNECTED) {
+        if (caller->progress != RANK_CONNECTED && caller->conn != NULL) {
             tell_failure(root, caller);
         }
     }
@@ -206,10 +205,8 @@ static void broadcast(
 
 static void commit(struct rp_root *root)
 {
-    broadcast(root, RP_MSG_COMMIT, NULL, 0);
-    if (root->phase == ROOT_ENDED) {
-        return;
-    }
+    broadcast(root, RP_MSG_COMMIT, NULL, 0); // reserved: all get it, or the network fails
+    assert(root->phase == ROOT_PREPARE);
     root->phase = ROOT_ENDED;
     rp_listener_close(root->listener);
     root->listener = NULL;
@@ -537,8 +534,10 @@ static void on_accepted(struct rp_listener *listener, void *owner, struct rp_con
 {
     struct rp_root *root = owner;
     (void)listener;
+    // The last word to it must not fail for want of memory: half of the ranks would have committed.
     struct caller *caller = rp_calloc(1, sizeof(*caller));
-    if (caller == NULL) {
+    if (caller == NULL || rp_conn_reserve(conn, RP_ABORT_BYTES) != RP_OK) {
+        rp_free(caller);
         rp_conn_close(conn);
         return;
     }

@@ -55,7 +55,9 @@ struct rp_conn {
     uint64_t born_ns;
     uint64_t frames_sent;
     uint64_t frames_read;
-    struct rp_list queue; // struct outgoing
+    struct rp_list queue;   // struct outgoing
+    struct outgoing *spare; // for when memory is short
+    size_t spare_bytes;
     bool finishing;
     bool spoken;
     size_t used;                              // of `greeting`, and then of `in`
@@ -138,6 +140,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct rp_conn *conn = rp_container_of(handle, struct rp_conn, poll);
     rp_loop_count_end(conn->loop);
+    rp_free(conn->spare);
     rp_free(conn->in);
     rp_free(conn);
 }
@@ -191,6 +194,11 @@ static void watch(struct rp_conn *conn)
 static rp_status enqueue(struct rp_conn *conn, size_t bytes, struct outgoing **out)
 {
     *out = rp_malloc(sizeof(**out) + bytes);
+    if (*out == NULL && conn->spare_bytes >= bytes) {
+        *out = conn->spare;
+        conn->spare = NULL;
+        conn->spare_bytes = 0;
+    }
     if (*out == NULL) {
         return rp_fail(RP_ENOMEM, "no memory for a message to another rank");
     }
@@ -336,6 +344,18 @@ void rp_conn_adopt(struct rp_conn *conn, const struct rp_conn_events *events, vo
 {
     conn->events = events;
     conn->owner = owner;
+}
+
+rp_status rp_conn_reserve(struct rp_conn *conn, size_t bytes)
+{
+    struct rp_frame_header header = { .payload_bytes = (uint32_t)bytes };
+    assert(bytes <= RP_WIRE_PAYLOAD_MAX && conn->spare == NULL);
+    conn->spare = rp_malloc(sizeof(*conn->spare) + rp_frame_bytes(&header));
+    if (conn->spare == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for a message to another rank");
+    }
+    conn->spare_bytes = rp_frame_bytes(&header);
+    return RP_OK;
 }
 
 rp_status rp_conn_send(struct rp_conn *conn, uint16_t type, const void *payload, size_t bytes,

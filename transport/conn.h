@@ -90,6 +90,10 @@ void rp_conn_adopt(struct rp_conn *conn, const struct rp_conn_events *events, vo
 RP_MUST_USE rp_status rp_conn_send(struct rp_conn *conn, uint16_t type, const void *payload,
         size_t bytes, struct rp_fd_set *fds);
 
+/** rp_conn_reserve: put memory aside, so that one rp_conn_send() of at most `bytes` will not fail.
+ */
+RP_MUST_USE rp_status rp_conn_reserve(struct rp_conn *conn, size_t bytes);
+
 /** rp_conn_finish: the last frame was queued: once it is out, close our direction and drop what
  *  still comes in, so that no unread byte turns into a reset that overtakes the frame. `lost`
  *  tells when the other side has closed too. */
