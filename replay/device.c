@@ -134,8 +134,7 @@ static rp_status bring_up(struct rp_device *device)
     device->progress = env->progress;
     device->reduce = rp_reduce_select(isa_names[env->isa]);
     if (device->reduce == NULL) {
-        return rp_fail(RP_EPARAM, "REPRISE_ISA is %s, which this processor does not have",
-                isa_names[env->isa]);
+        device->reduce = rp_reduce_select("auto"); // docs/environment.md says so
     }
     st = rp_doorbell_self(&device->bell);
     if (st != RP_OK) {

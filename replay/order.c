@@ -24,6 +24,7 @@
 #define DEPTH_MAX 16
 #define COMMS_MAX 32
 #define LOOKS_MAX 10000 // a few hundred microseconds; the device stands still meanwhile
+#define CALL_TEXT_BYTES 80
 
 struct walk {
     struct rp_device *device;
@@ -275,8 +276,8 @@ static void describe_call(
 static void report(struct walk *walk, struct rp_comm *comm, const struct rp_submission *holder,
         const struct rp_event *event)
 {
-    char first[RP_RECORD_TEXT_BYTES];
-    char second[RP_RECORD_TEXT_BYTES];
+    char first[CALL_TEXT_BYTES];
+    char second[CALL_TEXT_BYTES];
     describe_call(holder, comm, first, sizeof(first));
     describe_call(walk->found, comm, second, sizeof(second));
     char sentence[RP_SENTENCE_BYTES];

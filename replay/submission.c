@@ -94,7 +94,7 @@ void rp_submission_fail(struct rp_submission *sub, rp_status st, const char *sen
         return;
     }
     sub->failed = st;
-    snprintf(sub->sentence, sizeof(sub->sentence), "%s", sentence);
+    rp_text_copy(sub->sentence, sizeof(sub->sentence), sentence);
 }
 
 // The turn of communicator `i` has come to a submission that will not use it.
@@ -116,9 +116,13 @@ static void skip_turn(struct rp_submission *sub, uint32_t i)
         snprintf(what, sizeof(what), "a replay of graph %" PRIu32, sub->program->id);
     }
     char sentence[RP_SENTENCE_BYTES];
-    snprintf(sentence, sizeof(sentence),
-            "communicator %s, rank %" PRIu32 ": %s ended before it ran: %.200s", comm->name,
-            comm->rank, what, sub->failed != RP_OK ? sub->sentence : "it was dropped");
+    const int used = snprintf(sentence, sizeof(sentence),
+            "communicator %s, rank %" PRIu32 ": %s ended before it ran: ", comm->name, comm->rank,
+            what);
+    if (used > 0 && (size_t)used < sizeof(sentence)) {
+        rp_text_copy(sentence + used, sizeof(sentence) - (size_t)used,
+                sub->failed != RP_OK ? sub->sentence : "it was dropped");
+    }
     rp_comm_fail(comm, sub->failed != RP_OK ? sub->failed : RP_ESTREAMABORT, RP_NO_RANK,
             comm->lines.announced + 1, sentence);
 }
