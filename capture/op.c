@@ -105,15 +105,16 @@ static bool overlaps(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
     return a < b ? b - a < a_bytes : a - b < b_bytes;
 }
 
-// Whether two buffers, of which at least one is a single block, are one in the way that an
-// operator may be called in place: the smaller one a whole block of the larger.
-static bool exactly_in_place(uint64_t send, uint64_t send_bytes, uint64_t recv, uint64_t recv_bytes)
+// Whether two buffers are one in the way that an operator may be called in place: equal, or the
+// smaller one this rank's own block of the larger. Any other block is some peer's to read or write.
+static bool exactly_in_place(
+        uint64_t send, uint64_t send_bytes, uint64_t recv, uint64_t recv_bytes, uint32_t rank)
 {
-    const uint64_t large = send_bytes > recv_bytes ? send : recv;
-    const uint64_t small = send_bytes > recv_bytes ? recv : send;
-    const uint64_t block = rp_min_u64(send_bytes, recv_bytes);
-    const uint64_t whole = rp_max_u64(send_bytes, recv_bytes);
-    return small >= large && (small - large) % block == 0 && small - large < whole;
+    if (send_bytes == recv_bytes) {
+        return send == recv;
+    }
+    return send_bytes > recv_bytes ? recv == send + rank * recv_bytes
+                                   : send == recv + rank * send_bytes;
 }
 
 // Where the buffers lie. What peers can reach at one offset of the arena, and what does not disturb
@@ -132,7 +133,7 @@ static void classify(const struct rp_comm *comm, struct rp_op *op)
     const bool reachable = rp_arena_offset(comm->arena, op->send, send_bytes, &send) &&
                            rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv);
     if (!reachable || (overlaps(send, send_bytes, recv, recv_bytes) &&
-                              !exactly_in_place(send, send_bytes, recv, recv_bytes))) {
+                              !exactly_in_place(send, send_bytes, recv, recv_bytes, comm->rank))) {
         record->buffer_class = RP_CLASS_STAGED;
         return;
     }
