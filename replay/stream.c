@@ -41,6 +41,7 @@ void rp_stream_unref(struct rp_stream *stream)
 {
     // acq_rel [S0]: the last one sees what the others wrote.
     if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) == 1) {
+        rp_stream_free_staged(stream, true);
         rp_context_unref(stream->context);
         pthread_mutex_destroy(&stream->error_lock);
         rp_free(stream);
@@ -89,6 +90,7 @@ rp_status rp_stream_create(struct rp_context *context, uint32_t priority, uint32
     atomic_init(&stream->submit, &rp_submit_eager);
     pthread_mutex_init(&stream->error_lock, NULL);
     rp_list_init(&stream->in_context);
+    rp_list_init(&stream->staged);
     rp_list_init(&stream->fifo);
     rp_list_init(&stream->in_active);
     st = rp_handle_add(RP_HANDLE_STREAM, stream);

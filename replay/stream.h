@@ -74,8 +74,10 @@ struct rp_stream {
     _Atomic uint64_t submitted; /* submissions queued so far */
     _Atomic uint64_t ended;     /* submissions ended so far, in order */
     _Atomic int32_t error;      /* first failure not yet reported (rp_status); see rp_stream_fail */
-    pthread_mutex_t error_lock; /* guards the text and changes of `error` */
+    pthread_mutex_t error_lock; /* guards the text, changes of `error`, and `staged` */
     char error_text[512];
+
+    struct rp_list staged; /* buffers that copies read from (copy_staged.c); under error_lock */
 
     /* Baton. */
     struct rp_list fifo;   /* submissions in order; the head runs */
@@ -149,6 +151,17 @@ RP_MUST_USE rp_status rp_stream_submit_event(struct rp_stream *stream, struct rp
 
 /** rp_stream_replay: queue one run of `program` (aclmdlRIExecuteAsync). Never blocks, never steps. */
 RP_MUST_USE rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program);
+
+/**
+ * rp_stream_copy_staged: queue a copy of what is at `src` now; `src` may be changed
+ * when the call returns. Not on a capturing stream. RP_ENOMEM and what submitting
+ * answers.
+ */
+RP_MUST_USE rp_status rp_stream_copy_staged(
+        struct rp_stream *stream, void *dst, const void *src, uint64_t bytes);
+
+/** rp_stream_free_staged: free the buffers of copies that have ended, or with `all` every one. */
+void rp_stream_free_staged(struct rp_stream *stream, bool all);
 
 /** rp_stream_drain: wait until everything submitted so far has ended; its first unreported failure. */
 RP_MUST_USE rp_status rp_stream_drain(struct rp_stream *stream, uint64_t timeout_ns);
