@@ -1,0 +1,137 @@
+// Which form an operator takes: every setting that can ask for one, against what design.md says.
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <string.h>
+
+#include "base/env.h"
+#include "base/util.h"
+#include "capture/comm_extra.h"
+#include "capture/select.h"
+
+#define AIV RP_EXPANSION_AIV
+#define HOST RP_EXPANSION_HOST_TS
+
+// A communicator as far as the selector looks. `node`: its ranks share one.
+static struct rp_comm make_comm(uint32_t config, int32_t env, bool node)
+{
+    static int segment;
+    struct rp_comm comm = { .rank = 0, .size = 2 };
+    comm.settings.expansion_config = config;
+    comm.settings.expansion_env = env;
+    comm.segment = node ? (struct rp_segment *)(void *)&segment : NULL;
+    return comm;
+}
+
+static const struct {
+    uint32_t config;
+    int32_t env;
+    int expansion; // on one node, of an operator with a kernel
+    HcclOpExpansionMode answer;
+} rows[] = {
+    { 0, -1, AIV, HCCL_OP_EXPANSION_MODE_AIV },
+    { 0, RP_EXPANSION_MODE_UNSET, AIV, HCCL_OP_EXPANSION_MODE_AIV },
+    { 0, RP_EXPANSION_MODE_HOST, HOST, HCCL_OP_EXPANSION_MODE_HOST },
+    { 0, RP_EXPANSION_MODE_HOST_TS, HOST, HCCL_OP_EXPANSION_MODE_HOST_TS },
+    { 0, RP_EXPANSION_MODE_AIV, AIV, HCCL_OP_EXPANSION_MODE_AIV },
+    { 0, RP_EXPANSION_MODE_AI_CPU, HOST, HCCL_OP_EXPANSION_MODE_AI_CPU },
+    { 0, RP_EXPANSION_MODE_AICPU_TS, HOST, HCCL_OP_EXPANSION_MODE_AI_CPU },
+    { 1, RP_EXPANSION_MODE_AIV, HOST, HCCL_OP_EXPANSION_MODE_HOST },
+    { 2, RP_EXPANSION_MODE_AIV, HOST, HCCL_OP_EXPANSION_MODE_AI_CPU },
+    { 3, RP_EXPANSION_MODE_HOST, AIV, HCCL_OP_EXPANSION_MODE_AIV },
+    { 4, RP_EXPANSION_MODE_HOST, AIV, HCCL_OP_EXPANSION_AIV_ONLY },
+    { 7, RP_EXPANSION_MODE_AIV, HOST, HCCL_OP_EXPANSION_MODE_AI_CPU },
+};
+
+Test(select, every_setting_on_one_node)
+{
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(rows); i++) {
+        struct rp_comm comm = make_comm(rows[i].config, rows[i].env, true);
+        cr_assert(eq(int, rp_select_mode(&comm), rows[i].answer), "row %zu", i);
+        for (unsigned op = 0; op < rp_matrix_rows; op++) {
+            enum rp_expansion expansion;
+            enum rp_algorithm algorithm;
+            cr_assert(
+                    eq(int, rp_select(&comm, rp_matrix[op].op, 0, &expansion, &algorithm), RP_OK));
+            cr_assert(eq(int, (int)expansion, rows[i].expansion), "row %zu", i);
+            cr_assert(eq(int, (int)algorithm,
+                    rows[i].expansion == AIV ? RP_ALGORITHM_FUSED : RP_ALGORITHM_MESH));
+        }
+    }
+}
+
+Test(select, without_a_common_node_kernels_do_not_reach)
+{
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(rows); i++) {
+        struct rp_comm comm = make_comm(rows[i].config, rows[i].env, false);
+        enum rp_expansion expansion = AIV;
+        enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
+        const rp_status st = rp_select(&comm, RP_OP_ALL_REDUCE, 0, &expansion, &algorithm);
+        if (rows[i].config == 4) {
+            cr_assert(eq(int, st, RP_ENOTSUP));
+        } else {
+            cr_assert(eq(int, st, RP_OK));
+            cr_assert(eq(int, (int)expansion, HOST), "row %zu", i);
+            cr_assert(eq(int, (int)algorithm, RP_ALGORITHM_MESH));
+        }
+    }
+    const struct rp_comm comm = make_comm(0, -1, false);
+    cr_assert(eq(int, rp_select_mode(&comm), HCCL_OP_EXPANSION_MODE_HOST_TS));
+}
+
+Test(select, an_operator_that_is_not_built_is_not_supported)
+{
+    struct rp_comm comm = make_comm(0, -1, true);
+    enum rp_expansion expansion;
+    enum rp_algorithm algorithm;
+    cr_assert(zero(ptr, (void *)(uintptr_t)rp_matrix_row(3)));
+    cr_assert(eq(int, rp_select(&comm, 3, 0, &expansion, &algorithm), RP_ENOTSUP));
+}
+
+static enum rp_algorithm algorithm_of(const char *text, unsigned op, unsigned determinism)
+{
+    struct rp_algo_config algo = { .text = "" };
+    struct rp_comm_extra *extra = NULL;
+    struct rp_comm comm = make_comm(1, -1, true);
+    enum rp_expansion expansion;
+    enum rp_algorithm algorithm;
+    cr_assert(eq(int, rp_env_parse_algo("test", text, &algo), RP_OK));
+    cr_assert(eq(int, rp_comm_extra_create(NULL, &algo, &extra), RP_OK));
+    rp_comm_extra_attach(&comm, extra);
+    cr_assert(eq(int, rp_select(&comm, op, determinism, &expansion, &algorithm), RP_OK));
+    cr_assert(eq(int, (int)expansion, HOST));
+    rp_comm_extra_free(extra);
+    return algorithm;
+}
+
+Test(select, the_algorithm_follows_hccl_algo_at_level_0)
+{
+    static const unsigned ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_ALL_GATHER,
+        RP_OP_BROADCAST };
+    static const char *const names[] = { "allreduce", "reducescatter", "allgather", "broadcast" };
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(ops); i++) {
+        char text[64];
+        cr_assert(eq(int, algorithm_of("", ops[i], 0), RP_ALGORITHM_MESH));
+        cr_assert(eq(int, algorithm_of("level0:NA;level1:ring", ops[i], 0), RP_ALGORITHM_MESH));
+        cr_assert(eq(int, algorithm_of("level0:fullmesh", ops[i], 0), RP_ALGORITHM_MESH));
+        cr_assert(eq(int, algorithm_of("level0:ring", ops[i], 0), RP_ALGORITHM_RING));
+        for (size_t k = 0; k < RP_ARRAY_LENGTH(ops); k++) {
+            strcpy(text, names[k]);
+            strcat(text, "=level0:ring");
+            cr_assert(eq(int, algorithm_of(text, ops[i], 0),
+                    i == k ? RP_ALGORITHM_RING : RP_ALGORITHM_MESH));
+        }
+    }
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_BARRIER, 0), RP_ALGORITHM_MESH));
+}
+
+// A ring folds each slice from another rank on: repeatable, but not the order that strict asks for.
+Test(select, strict_determinism_takes_reductions_from_the_ring)
+{
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_ALL_REDUCE, 1), RP_ALGORITHM_RING));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_ALL_REDUCE, 2), RP_ALGORITHM_MESH));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_REDUCE_SCATTER, 2), RP_ALGORITHM_MESH));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_ALL_GATHER, 2), RP_ALGORITHM_RING));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_BROADCAST, 2), RP_ALGORITHM_RING));
+}
