@@ -105,6 +105,32 @@ static rp_status time_out(
     return fail(run, op, step, RP_ETASKTIMEOUT, missing);
 }
 
+// A kernel waits for one rank at a time. Another one may have failed or died meanwhile, and then
+// the op will not end well even if the awaited rank takes its time.
+static rp_status look_at_all(const struct rp_coll_run *run, const struct rp_op *op)
+{
+    struct rp_lines *lines = &op->comm->lines;
+    if (run->seq != 0) {
+        const rp_status st = rp_lines_check(lines, run->seq);
+        if (st != RP_OK) {
+            return st;
+        }
+    }
+    for (uint32_t q = 0; q < lines->size; q++) {
+        if (q == lines->rank) {
+            continue;
+        }
+        // Not announced: the line's last user but one is awaited.
+        const rp_status st = run->phase == RP_COLL_COMPLETE ? rp_lines_done(lines, q, run->seq)
+                             : run->seq != 0                ? rp_lines_arrived(lines, q, run->seq)
+                                             : rp_lines_done(lines, q, lines->announced - 1);
+        if (st < 0) {
+            return st;
+        }
+    }
+    return RP_OK;
+}
+
 // Nothing moved. Looks into a wait that lasts.
 static rp_status linger(struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step)
 {
@@ -117,17 +143,16 @@ static rp_status linger(struct rp_coll_run *run, const struct rp_op *op, struct 
         return RP_AGAIN;
     }
     rp_comm_check(op->comm, step->now_ns);
-    if (op->timeout_ns != 0 && waited_ns >= op->timeout_ns) {
+    rp_status st = look_at_all(run, op);
+    if (st == RP_OK && op->timeout_ns != 0 && waited_ns >= op->timeout_ns) {
         return time_out(run, op, step);
     }
-    if (!is_aiv(op) && run->seq != 0 && step->now_ns - run->moved_ns >= RP_STALL_NS) {
+    if (st == RP_OK && !is_aiv(op) && run->seq != 0 &&
+            step->now_ns - run->moved_ns >= RP_STALL_NS) {
         run->moved_ns = step->now_ns;
-        const rp_status st = rp_hts_compare(op, run->seq);
-        if (st != RP_OK) {
-            return fail(run, op, step, st, op->comm->lines.culprit);
-        }
+        st = rp_hts_compare(op, run->seq);
     }
-    return RP_AGAIN;
+    return st == RP_OK ? RP_AGAIN : fail(run, op, step, st, op->comm->lines.culprit);
 }
 
 static void begin(struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step)
