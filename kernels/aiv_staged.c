@@ -31,6 +31,8 @@
 #define ROUND_BYTES (512u * 1024u)
 #define SLICED_RANKS_MIN 4 // all-reduce: from here on slices cost less than N reads a rank
 
+static_assert(AHEAD <= PARTS, "a part is filled again only after its own fold");
+
 struct plan {
     uint64_t part_bytes;  // of a window
     uint64_t piece_bytes; // of a rank's contribution (reduce-scatter: of each block) in a round
