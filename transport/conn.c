@@ -3,13 +3,11 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -70,62 +68,12 @@ struct rp_conn {
 
 static_assert(RP_WIRE_PROOF_BYTES <= RP_WIRE_GREETING_BYTES, "one buffer serves both");
 
-const char *rp_descriptor_limit_text(int error, char text[RP_LIMIT_TEXT_BYTES])
-{
-    struct rlimit limit;
-    text[0] = '\0';
-    if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        snprintf(text, RP_LIMIT_TEXT_BYTES, "; RLIMIT_NOFILE (ulimit -n) is %llu, raise it",
-                (unsigned long long)limit.rlim_cur);
-    }
-    return text;
-}
-
 static void close_fds(const int *fd, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (fd[i] >= 0) {
             close(fd[i]);
         }
-    }
-}
-
-rp_status rp_fd_set_take(const int *fd, uint32_t count, struct rp_fd_set **out)
-{
-    struct rp_fd_set *set = rp_calloc(1, sizeof(*set));
-    assert(count <= RP_WIRE_FDS_MAX);
-    if (set == NULL) {
-        close_fds(fd, count);
-        return rp_fail(RP_ENOMEM, "no memory for descriptors to pass to other ranks");
-    }
-    set->refs = 1;
-    set->count = count;
-    memcpy(set->fd, fd, count * sizeof(*fd));
-    *out = set;
-    return RP_OK;
-}
-
-rp_status rp_fd_set_create(const int *fd, uint32_t count, struct rp_fd_set **out)
-{
-    int copy[RP_WIRE_FDS_MAX];
-    for (uint32_t i = 0; i < count; i++) {
-        copy[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
-        if (copy[i] < 0) {
-            char limit[RP_LIMIT_TEXT_BYTES];
-            int error = errno;
-            close_fds(copy, i);
-            return rp_fail(RP_ENORES, "duplicating a descriptor for other ranks failed: %s%s",
-                    strerrordesc_np(error), rp_descriptor_limit_text(error, limit));
-        }
-    }
-    return rp_fd_set_take(copy, count, out);
-}
-
-void rp_fd_set_unref(struct rp_fd_set *set)
-{
-    if (set != NULL && --set->refs == 0) {
-        close_fds(set->fd, set->count);
-        rp_free(set);
     }
 }
 
@@ -613,7 +561,7 @@ bool rp_conn_has_spoken(const struct rp_conn *conn)
 
 void rp_conn_peer_text(const struct rp_conn *conn, char *text, size_t bytes)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { 0 };
     socklen_t length = sizeof(address);
     char host[INET6_ADDRSTRLEN] = "?";
     snprintf(text, bytes, "an unknown address");

@@ -22,6 +22,7 @@
 
 #include "base/list.h"
 #include "base/status.h"
+#include "transport/fd_set.h"
 #include "transport/loop.h"
 #include "transport/wire.h"
 
@@ -46,19 +47,6 @@ struct rp_conn_events {
      * it. Never called after rp_conn_close(). */
     void (*lost)(struct rp_conn *conn, void *owner, bool by_peer, const char *why);
 };
-
-/* Descriptors to send, shared by the frames that carry them; closed with the last reference. */
-struct rp_fd_set {
-    uint32_t refs;
-    uint32_t count;
-    int fd[RP_WIRE_FDS_MAX];
-};
-
-/** rp_fd_set_create: with duplicates of the `count` descriptors. RP_ENORES, RP_ENOMEM. */
-RP_MUST_USE rp_status rp_fd_set_create(const int *fd, uint32_t count, struct rp_fd_set **out);
-/** rp_fd_set_take: the same with the descriptors themselves; they are closed on failure. */
-RP_MUST_USE rp_status rp_fd_set_take(const int *fd, uint32_t count, struct rp_fd_set **out);
-void rp_fd_set_unref(struct rp_fd_set *set);
 
 struct rp_conn_setup {
     struct rp_loop *loop;
@@ -111,9 +99,5 @@ void rp_conn_peer_text(const struct rp_conn *conn, char *text, size_t bytes);
 struct rp_list *rp_conn_link(struct rp_conn *conn);
 struct rp_conn *rp_conn_of_link(struct rp_list *link);
 uint64_t rp_conn_born_ns(const struct rp_conn *conn);
-
-/** rp_descriptor_limit_text: "; RLIMIT_NOFILE is 1024" when `error` is EMFILE, "" otherwise. */
-#define RP_LIMIT_TEXT_BYTES 96
-const char *rp_descriptor_limit_text(int error, char text[RP_LIMIT_TEXT_BYTES]);
 
 #endif

@@ -94,7 +94,7 @@ bool rp_netif_route(int family, uint8_t address[16])
         return false;
     }
     struct sockaddr_storage remote;
-    struct sockaddr_storage local;
+    struct sockaddr_storage local = { 0 };
     socklen_t bytes = rp_netif_sockaddr(&outside, 9, &remote);
     bool found = connect(fd, (struct sockaddr *)&remote, bytes) == 0;
     bytes = sizeof(local);
@@ -320,7 +320,7 @@ static int listen_on(const struct rp_netif *netif, uint16_t port)
 
 static uint16_t bound_port(int fd)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { 0 };
     socklen_t bytes = sizeof(address);
     if (getsockname(fd, (struct sockaddr *)&address, &bytes) != 0) {
         return 0;
@@ -363,20 +363,35 @@ static rp_status no_port(const struct rp_netif *netif, const struct rp_port_list
             strerrordesc_np(error), holders[0] == '\0' ? "" : "; held by ", holders);
 }
 
+// Whether the next port may be free although this one is not.
+static bool is_taken(int error)
+{
+    return error == EADDRINUSE || error == EACCES;
+}
+
+// The first free port of `range`, -1 and errno when there is none, or when it is no matter of
+// ports.
+static int listen_in(const struct rp_netif *netif, const struct rp_port_range *range)
+{
+    int listener = -1;
+    for (uint32_t port = range->first; port <= range->last; port++) {
+        listener = listen_on(netif, (uint16_t)port);
+        if (listener >= 0 || !is_taken(errno)) {
+            break;
+        }
+    }
+    return listener;
+}
+
 rp_status rp_netif_listen(
         const struct rp_netif *netif, const struct rp_port_list *ports, int *fd, uint16_t *port)
 {
     static const struct rp_port_list any = { .count = 1, .range = { { 0, 0 } } };
     const struct rp_port_list *tried = ports->count == 0 ? &any : ports;
     int listener = -1;
-    for (uint32_t i = 0; i < tried->count && listener < 0; i++) {
-        for (uint32_t at = tried->range[i].first; at <= tried->range[i].last; at++) {
-            listener = listen_on(netif, (uint16_t)at);
-            if (listener >= 0 || (errno != EADDRINUSE && errno != EACCES)) {
-                break;
-            }
-        }
-        if (listener < 0 && errno != EADDRINUSE && errno != EACCES) {
+    for (uint32_t i = 0; i < tried->count; i++) {
+        listener = listen_in(netif, &tried->range[i]);
+        if (listener >= 0 || !is_taken(errno)) {
             break;
         }
     }
@@ -385,11 +400,11 @@ rp_status rp_netif_listen(
         *fd = listener;
         return RP_OK;
     }
-    if (errno == EADDRINUSE || errno == EACCES) {
+    if (is_taken(errno)) {
         return no_port(netif, ports, errno);
     }
     char address[RP_NETIF_TEXT_BYTES];
-    rp_netif_text(netif, address);
     rp_status st = errno == EMFILE || errno == ENFILE ? RP_ENORES : RP_ESYS;
+    rp_netif_text(netif, address);
     return rp_fail_sys(st, "listening", address);
 }
