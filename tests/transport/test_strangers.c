@@ -58,7 +58,7 @@ Test(strangers, garbage_is_dropped_at_once)
         } // its greeting, which is no secret
         stranger_close(&stranger);
     }
-    close_group(500);
+    close_group(2000);
 }
 
 Test(strangers, silence_is_dropped_after_five_seconds)
@@ -80,7 +80,7 @@ Test(strangers, silence_is_dropped_after_five_seconds)
     cr_assert(lt(u64, took_ns, 6500 * RP_NS_PER_MS));
     stranger_close(&silent);
     stranger_close(&half);
-    close_group(500);
+    close_group(2000);
 }
 
 Test(strangers, a_wrong_secret_is_not_believed)
@@ -92,7 +92,7 @@ Test(strangers, a_wrong_secret_is_not_believed)
     cr_assert(stranger_greet(&stranger));
     cr_assert(not(stranger_prove(&stranger)));
     stranger_close(&stranger);
-    close_group(500);
+    close_group(2000);
 }
 
 // What a rank said yesterday, to another nonce, says nothing today.
@@ -114,7 +114,7 @@ Test(strangers, a_replayed_proof_is_not_believed)
     cr_assert(stranger_is_dropped(&replay, 2000));
     stranger_close(&replay);
     stranger_close(&rank);
-    close_group(500);
+    close_group(2000);
 }
 
 // The root's own proof sent back to it: it names the listener.
@@ -129,7 +129,7 @@ Test(strangers, a_reflected_proof_is_not_believed)
     cr_assert(stranger_send(&stranger, proof, sizeof(proof)));
     cr_assert(stranger_is_dropped(&stranger, 2000));
     stranger_close(&stranger);
-    close_group(500);
+    close_group(2000);
 }
 
 // Even with the secret nothing is believed that does not fit.
@@ -168,7 +168,7 @@ Test(strangers, oversized_and_altered_frames_end_their_connection)
     cr_assert(stranger_frame(&stranger, RP_MSG_READY, "", 0));
     cr_assert(stranger_is_dropped(&stranger, 2000));
     stranger_close(&stranger);
-    close_group(500);
+    close_group(2000);
 }
 
 // Far more of them than are let in: the ranks are not delayed, and the root's descriptors are few.
@@ -189,7 +189,7 @@ Test(strangers, a_crowd_delays_nobody)
             stranger_send(&crowd[i], "x", 1);
         }
     }
-    close_group(1000);
+    close_group(2000);
     for (int i = 0; i < CROWD; i++) {
         stranger_close(&crowd[i]);
     }
