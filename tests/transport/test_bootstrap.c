@@ -87,8 +87,10 @@ Test(bootstrap, one_thread_can_drive_all_ranks)
         for (uint32_t i = 0; i < 4; i++) {
             struct boot_rank *rank = &group.rank[i];
             rp_loop_step(rank->loop);
+            bool finished = rp_join_finished(rank->join);
             rp_status st = rank->comm == NULL ? rp_join_poll(rank->join, &rank->comm) : RP_AGAIN;
             cr_assert(ge(int, st, 0), "%s", rp_error_take());
+            cr_assert(eq(int, finished, rank->comm != NULL));
             done += st == RP_OK ? 1 : 0;
         }
     }
