@@ -142,10 +142,12 @@ void local_stream_end(struct rp_stream *stream)
 
 struct rp_event *local_event(struct local_rank *rank, enum rp_event_kind kind)
 {
-    static uint32_t ids;
-    static struct rp_event events[256]; // the first reference of each is never given up
-    struct rp_event *event = &events[ids++ % 256];
-    *event = (struct rp_event){ .id = ids };
+    // The first reference of each is never given up.
+    static struct rp_event events[4096];
+    static _Atomic uint32_t ids;
+    const uint32_t id = atomic_fetch_add(&ids, 1);
+    struct rp_event *event = &events[id % 4096];
+    *event = (struct rp_event){ .id = id };
     event->kind = (uint8_t)kind;
     event->context = rank->context;
     event->device_id = rp_device_id(rank->device);
