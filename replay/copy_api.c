@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "replay/context.h"
 #include "replay/copy_plan.h"
+#include "replay/prof.h"
 #include "replay/stream.h"
 
 static rp_status check_args(
@@ -53,8 +54,11 @@ static rp_status copy_sync(
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? copy_sync(dst, destMax, src, count, kind) : st);
+    const aclError answer = rp_acl(st == RP_OK ? copy_sync(dst, destMax, src, count, kind) : st);
+    rp_prof_end(RP_PROF_MEMCPY, began_ns);
+    return answer;
 }
 
 // ---- asynchronous ----
@@ -121,8 +125,12 @@ static rp_status copy_async(void *dst, size_t room, const void *src, size_t coun
 aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count,
         aclrtMemcpyKind kind, aclrtStream stream)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? copy_async(dst, destMax, src, count, kind, stream) : st);
+    const aclError answer =
+            rp_acl(st == RP_OK ? copy_async(dst, destMax, src, count, kind, stream) : st);
+    rp_prof_end(RP_PROF_MEMCPY_ASYNC, began_ns);
+    return answer;
 }
 
 aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count,

@@ -9,6 +9,7 @@
 #include "replay/context.h"
 #include "replay/device.h"
 #include "replay/primary.h"
+#include "replay/prof.h"
 #include "transport/arena.h"
 
 #define ALIGN_BYTES 64   // of every address
@@ -67,8 +68,11 @@ static rp_status alloc_device(void **out, size_t size, bool padded)
 
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? alloc_device(devPtr, size, pads(policy)) : st);
+    const aclError answer = rp_acl(st == RP_OK ? alloc_device(devPtr, size, pads(policy)) : st);
+    rp_prof_end(RP_PROF_MALLOC, began_ns);
+    return answer;
 }
 
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy)
@@ -192,8 +196,11 @@ static rp_status alloc_host(void **out, uint64_t size, const aclrtMallocConfig *
 
 aclError aclrtMallocHost(void **hostPtr, size_t size)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? alloc_host(hostPtr, size, NULL) : st);
+    const aclError answer = rp_acl(st == RP_OK ? alloc_host(hostPtr, size, NULL) : st);
+    rp_prof_end(RP_PROF_MALLOC_HOST, began_ns);
+    return answer;
 }
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg)
@@ -235,8 +242,11 @@ static rp_status release_synced(void *ptr, enum rp_arena_kind kind, const char *
 
 aclError aclrtFree(void *devPtr)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? release(devPtr, RP_ARENA_DEVICE, "devPtr") : st);
+    const aclError answer = rp_acl(st == RP_OK ? release(devPtr, RP_ARENA_DEVICE, "devPtr") : st);
+    rp_prof_end(RP_PROF_FREE, began_ns);
+    return answer;
 }
 
 aclError aclrtFreeWithDevSync(void *devPtr)
@@ -247,8 +257,11 @@ aclError aclrtFreeWithDevSync(void *devPtr)
 
 aclError aclrtFreeHost(void *hostPtr)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? release(hostPtr, RP_ARENA_HOST, "hostPtr") : st);
+    const aclError answer = rp_acl(st == RP_OK ? release(hostPtr, RP_ARENA_HOST, "hostPtr") : st);
+    rp_prof_end(RP_PROF_FREE_HOST, began_ns);
+    return answer;
 }
 
 aclError aclrtFreeHostWithDevSync(void *hostPtr)

@@ -9,6 +9,7 @@
 #include "base/util.h"
 #include "replay/context.h"
 #include "replay/device.h"
+#include "replay/prof.h"
 #include "replay/stream.h"
 
 // The streams of a context at the time of the call, and how far each has to come.
@@ -158,8 +159,11 @@ static rp_status synchronize(int32_t timeout_ms)
 
 aclError aclrtSynchronizeDevice(void)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? synchronize(-1) : st);
+    const aclError answer = rp_acl(st == RP_OK ? synchronize(-1) : st);
+    rp_prof_end(RP_PROF_SYNC_DEVICE, began_ns);
+    return answer;
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout)

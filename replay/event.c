@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "replay/context.h"
+#include "replay/prof.h"
 #include "replay/settings.h"
 #include "replay/stream.h"
 
@@ -67,43 +68,49 @@ static bool count_in(int32_t device_id)
     return true;
 }
 
-static rp_status create(aclrtEvent *out, enum rp_event_kind kind, uint32_t flags)
+rp_status rp_event_create(
+        struct rp_context *context, enum rp_event_kind kind, uint32_t flags, struct rp_event **out)
 {
-    struct rp_context *context;
-    rp_status st = rp_context_current(&context);
-    if (st != RP_OK) {
-        return st;
-    }
     const int32_t device_id = context->device_id;
     if (!count_in(device_id)) {
         return rp_fail(RP_ENOEVENT, "device %d has %d events already", device_id, EVENTS_MAX);
     }
     struct rp_event *event = rp_calloc(1, sizeof(*event));
     if (event == NULL) {
-        st = rp_fail(RP_ENOMEM, "no memory for an event of device %d", device_id);
-        goto undo_count;
+        atomic_fetch_sub_explicit(&live_count[device_id], 1, memory_order_relaxed);
+        return rp_fail(RP_ENOMEM, "no memory for an event of device %d", device_id);
     }
     event->id = atomic_fetch_add_explicit(&next_id[device_id], 1, memory_order_relaxed);
     event->device_id = device_id;
     event->kind = (uint8_t)kind;
     event->flags = flags;
     event->context = context;
+    rp_context_ref(context);
     atomic_init(&event->refs, 1);
     atomic_init(&event->record_flag, RP_EVENT_FLAG_OPEN);
     atomic_init(&event->wait_flag, RP_EVENT_FLAG_OPEN);
-    st = rp_handle_add(RP_HANDLE_EVENT, event);
-    if (st != RP_OK) {
-        goto undo_alloc;
-    }
-    rp_context_ref(context);
     *out = event;
     return RP_OK;
+}
 
-undo_alloc:
-    rp_free(event);
-undo_count:
-    atomic_fetch_sub_explicit(&live_count[device_id], 1, memory_order_relaxed);
-    return st;
+static rp_status create(aclrtEvent *out, enum rp_event_kind kind, uint32_t flags)
+{
+    struct rp_context *context;
+    struct rp_event *event;
+    rp_status st = rp_context_current(&context);
+    if (st == RP_OK) {
+        st = rp_event_create(context, kind, flags, &event);
+    }
+    if (st != RP_OK) {
+        return st;
+    }
+    st = rp_handle_add(RP_HANDLE_EVENT, event);
+    if (st != RP_OK) {
+        rp_event_unref(event);
+        return st;
+    }
+    *out = event;
+    return RP_OK;
 }
 
 // ---- public functions: life ----
@@ -276,8 +283,11 @@ static rp_status submit(aclrtEvent handle, aclrtStream stream_handle, enum rp_ev
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? submit(event, stream, RP_EVENT_RECORD, 0, 0) : st);
+    const aclError answer = rp_acl(st == RP_OK ? submit(event, stream, RP_EVENT_RECORD, 0, 0) : st);
+    rp_prof_end(RP_PROF_RECORD_EVENT, began_ns);
+    return answer;
 }
 
 static rp_status record_with_flag(aclrtEvent event, aclrtStream stream, uint32_t flag)
@@ -304,9 +314,12 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(
+    const aclError answer = rp_acl(
             st == RP_OK ? submit(event, stream, RP_EVENT_WAIT, 0, rp_op_wait_timeout_ns()) : st);
+    rp_prof_end(RP_PROF_WAIT_EVENT, began_ns);
+    return answer;
 }
 
 static rp_status wait_with_timeout(aclrtStream stream, aclrtEvent event, int32_t timeout_s)

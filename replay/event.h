@@ -57,6 +57,13 @@ struct rp_event {
     _Atomic(const struct rp_submit_ops *) captured;
 };
 
+/**
+ * rp_event_create: an event of `context`, without a handle. RP_ENOEVENT, RP_ENOMEM.
+ * Owner: the reference is the caller's.
+ */
+RP_MUST_USE rp_status rp_event_create(struct rp_context *context, enum rp_event_kind kind,
+        uint32_t flags, struct rp_event **out);
+
 /** rp_event_from_handle: the live event, NULL otherwise. */
 struct rp_event *rp_event_from_handle(const void *handle);
 /** rp_event_ref / rp_event_unref: keep the memory; the last unref frees it, never blocks. */

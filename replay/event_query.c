@@ -8,6 +8,7 @@
 #include "replay/context.h"
 #include "replay/device.h"
 #include "replay/event.h"
+#include "replay/prof.h"
 
 // The latest record at the time of the call.
 struct point {
@@ -222,8 +223,11 @@ static rp_status synchronize(aclrtEvent handle, int32_t timeout_ms)
 
 aclError aclrtSynchronizeEvent(aclrtEvent event)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? synchronize(event, -1) : st);
+    const aclError answer = rp_acl(st == RP_OK ? synchronize(event, -1) : st);
+    rp_prof_end(RP_PROF_SYNC_EVENT, began_ns);
+    return answer;
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)

@@ -6,6 +6,7 @@
 #include "kernels/copy.h"
 #include "replay/context.h"
 #include "replay/place.h"
+#include "replay/prof.h"
 #include "replay/stream.h"
 
 // ---- bytes ----
@@ -48,8 +49,11 @@ static rp_status fill_sync(void *ptr, size_t room, int32_t value, size_t count)
 
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? fill_sync(devPtr, maxCount, value, count) : st);
+    const aclError answer = rp_acl(st == RP_OK ? fill_sync(devPtr, maxCount, value, count) : st);
+    rp_prof_end(RP_PROF_MEMSET, began_ns);
+    return answer;
 }
 
 static rp_status fill_async(void *ptr, size_t room, int32_t value, size_t count, aclrtStream handle)
@@ -78,8 +82,12 @@ static rp_status fill_async(void *ptr, size_t room, int32_t value, size_t count,
 aclError aclrtMemsetAsync(
         void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? fill_async(devPtr, maxCount, value, count, stream) : st);
+    const aclError answer =
+            rp_acl(st == RP_OK ? fill_async(devPtr, maxCount, value, count, stream) : st);
+    rp_prof_end(RP_PROF_MEMSET_ASYNC, began_ns);
+    return answer;
 }
 
 // ---- words ----

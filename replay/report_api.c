@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "replay/callback.h"
 #include "replay/context.h"
+#include "replay/prof.h"
 #include "replay/stream.h"
 
 // The stream, unless it has chosen aclrtLaunchHostFunc.
@@ -86,8 +87,12 @@ static rp_status launch_callback(
 aclError aclrtLaunchCallback(
         aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? launch_callback(fn, userData, blockType, stream) : st);
+    const aclError answer =
+            rp_acl(st == RP_OK ? launch_callback(fn, userData, blockType, stream) : st);
+    rp_prof_end(RP_PROF_LAUNCH_CALLBACK, began_ns);
+    return answer;
 }
 
 static rp_status process(int32_t timeout_ms)
@@ -132,6 +137,9 @@ static rp_status launch_host_fn(aclrtStream handle, aclrtHostFunc fn, void *arg)
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? launch_host_fn(stream, fn, args) : st);
+    const aclError answer = rp_acl(st == RP_OK ? launch_host_fn(stream, fn, args) : st);
+    rp_prof_end(RP_PROF_LAUNCH_HOST_FUNC, began_ns);
+    return answer;
 }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "replay/callback.h"
+#include "replay/prof.h"
 
 #define STREAMS_MAX 1984 // of a device, besides default streams; as on the chips
 #define PRIORITY_LOWEST 7
@@ -409,8 +410,12 @@ static rp_status synchronize(aclrtStream handle, const char *call, int32_t timeo
 
 aclError aclrtSynchronizeStream(aclrtStream stream)
 {
+    const uint64_t began_ns = rp_prof_begin();
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? synchronize(stream, "aclrtSynchronizeStream", -1) : st);
+    const aclError answer =
+            rp_acl(st == RP_OK ? synchronize(stream, "aclrtSynchronizeStream", -1) : st);
+    rp_prof_end(RP_PROF_SYNC_STREAM, began_ns);
+    return answer;
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)

@@ -73,6 +73,7 @@ struct rp_stream {
 
     _Atomic uint64_t submitted; /* submissions queued so far */
     _Atomic uint64_t ended;     /* submissions ended so far, in order */
+    _Atomic uint64_t replays;   /* of `submitted`, those that are replays of a graph */
     _Atomic int32_t error;      /* first failure not yet reported (rp_status); see rp_stream_fail */
     pthread_mutex_t error_lock; /* guards the text, changes of `error`, and `staged` */
     char error_text[512];
@@ -86,6 +87,9 @@ struct rp_stream {
     /* Callback subscription (callback.c): pthread id or 0. */
     _Atomic uint64_t report_thread;
     _Atomic bool host_fn_used; /* aclrtLaunchHostFunc was called: the other scheme is closed */
+    /* Where the counts stood as the profiler's session began (prof.c, under its lock). */
+    uint64_t prof_eager;
+    uint64_t prof_replays;
     /* Attributes kept for the API: see stream_attr.c. */
     _Atomic uint32_t overflow_switch;
     _Atomic uint32_t custom_tag;

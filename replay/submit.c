@@ -276,6 +276,8 @@ rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
     rp_program_ref(program);
     sub->program = program;
     sub->insn.kind = RP_INSN_NOP;
+    // relaxed: for the profiler alone.
+    atomic_fetch_add_explicit(&stream->replays, 1, memory_order_relaxed);
     count(stream, sub);
     rp_device_push(stream->device, sub);
     return RP_OK;
