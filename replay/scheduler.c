@@ -206,9 +206,10 @@ bool rp_device_step(struct rp_device *device, uint64_t now_ns)
 {
     struct rp_error_capture capture; // what fails here is told to whoever waits for it
     rp_error_capture_begin(&capture);
+    device->clock_ns = rp_max_u64(device->clock_ns, now_ns);
     struct rp_step step = {
         .device = device,
-        .now_ns = now_ns,
+        .now_ns = device->clock_ns,
         .work_left = RP_STEP_WORK,
     };
     bool moved = pop_queue(device);

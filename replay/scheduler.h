@@ -115,6 +115,8 @@ struct rp_device {
     _Alignas(
             RP_CACHELINE) struct rp_list active; /* streams with submissions; rp_stream.in_active */
     uint32_t active_count;
+    uint64_t clock_ns;      /* the latest time that a step was given: drivers read theirs now and
+                               then, and a new one's can be behind that of the one before */
     _Atomic uint32_t ranks; /* of the largest communicator seen: how busy this node is */
     bool calls_fresh;       /* calls were queued and no callback thread was told */
     struct rp_list ghosts;  /* rp_submission.in_pool */
