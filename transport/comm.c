@@ -187,6 +187,13 @@ bool rp_comm_retire(struct rp_comm *comm)
     }
     // release [C2]: pairs with whoever reads it before new work.
     atomic_store_explicit(&comm->destroyed, true, memory_order_release);
+    // Whoever leaves because of a peer's failure says so, or the others would take its leaving for
+    // the cause. relaxed: under the baton, as the store.
+    int32_t remote = atomic_load_explicit(&comm->remote, memory_order_relaxed);
+    if (remote != 0) {
+        rp_comm_fail(comm, (rp_status)remote, comm->remote_culprit, comm->lines.announced,
+                comm->remote_cause);
+    }
     rp_lines_leave(&comm->lines);
     rp_comm_unref(comm);
     return true;
@@ -227,6 +234,7 @@ static void keep_error(struct rp_comm *comm, uint32_t q, uint32_t error)
     uint32_t culprit = atomic_load_explicit(&status->culprit, memory_order_relaxed);
     uint64_t seq = atomic_load_explicit(&status->error_seq, memory_order_relaxed);
     char because[48] = "";
+    comm->remote_culprit = culprit < comm->size ? culprit : q;
     if (culprit < comm->size && culprit != q) {
         snprintf(because, sizeof(because), ", because of rank %" PRIu32, culprit);
     }
@@ -245,6 +253,7 @@ static void keep_death(struct rp_comm *comm, uint32_t q)
     if (atomic_load_explicit(&status->left, memory_order_acquire) != 0) {
         return;
     }
+    comm->remote_culprit = q;
     snprintf(comm->remote_cause, sizeof(comm->remote_cause),
             "rank %" PRIu32 " has died: process %" PRId64
             " on %s ended without destroying its communicator",
