@@ -91,15 +91,16 @@ static rp_status look(const struct rp_event *event, bool *out)
 
 // ---- whether ----
 
-// Both older questions are not for events of the newest kind.
+// Both older questions are not for events of the newest kind; that one is captured is said first.
 static rp_status check_old_kind(const struct rp_event *event, const char *call)
 {
-    if (event->kind == RP_EVENT_EX) {
+    const rp_status st = check_askable(event);
+    if (st == RP_OK && event->kind == RP_EVENT_EX) {
         return rp_fail(RP_ENOTSUP,
                 "%s: event %" PRIu32 " is of aclrtCreateEventExWithFlag; use aclrtQueryEventStatus",
                 call, event->id);
     }
-    return check_askable(event);
+    return st;
 }
 
 static rp_status query(aclrtEvent handle, aclrtEventStatus *out)
