@@ -69,8 +69,21 @@ static rp_status give_up(struct rp_coll_run *run, const struct rp_op *op, struct
     return release(run, op, step);
 }
 
-static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step,
-        rp_status st, uint32_t culprit)
+// A peer that gave up because the calls differ says less than the two records do, and lines outlive
+// a failure: whether they explain it; `names` then names both calls. Only until this rank is done
+// with the op: the peer's line may be another op's then.
+static bool calls_differ(
+        const struct rp_coll_run *run, const struct rp_op *op, struct rp_error_capture *names)
+{
+    rp_error_capture_begin(names);
+    const bool differ = run->phase == RP_COLL_RUN && run->seq != 0 &&
+                        rp_hts_compare(op, run->seq) == RP_EMISMATCH;
+    rp_error_capture_end(names);
+    return differ;
+}
+
+static void keep_failure(const struct rp_coll_run *run, const struct rp_op *op,
+        const struct rp_coll_step *step, rp_status st, uint32_t culprit, const char *why)
 {
     struct rp_comm *comm = op->comm;
     char replay[40] = "";
@@ -79,9 +92,20 @@ static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp
     }
     char sentence[RP_SENTENCE_BYTES];
     snprintf(sentence, sizeof(sentence),
-            "communicator %s, rank %" PRIu32 " of %" PRIu32 ", stream %" PRId32 "%s: %s",
-            comm->name, comm->rank, comm->size, step->stream_id, replay, rp_error_captured());
+            "communicator %s, rank %" PRIu32 " of %" PRIu32 ", stream %" PRId32 "%s: %.400s",
+            comm->name, comm->rank, comm->size, step->stream_id, replay, why);
     rp_comm_fail(comm, st, culprit, run->seq != 0 ? run->seq : comm->lines.announced + 1, sentence);
+}
+
+static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step,
+        rp_status st, uint32_t culprit)
+{
+    struct rp_error_capture names;
+    if (st != RP_ETASKTIMEOUT && calls_differ(run, op, &names)) {
+        keep_failure(run, op, step, RP_EMISMATCH, op->comm->lines.culprit, names.sentence);
+    } else {
+        keep_failure(run, op, step, st, culprit, rp_error_captured());
+    }
     return give_up(run, op, step);
 }
 

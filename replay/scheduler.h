@@ -41,7 +41,9 @@
 
 /* Undriven work is taken over within this time. */
 #define RP_TAKEOVER_NS (200 * RP_NS_PER_US)
-/* The TS thread looks at least this often while somebody else drives. */
+/* So the TS thread looks this often; what is left is for its way back to a core. */
+#define RP_SLICE_NS (150 * RP_NS_PER_US)
+/* It looks at least this often while somebody else drives. */
 #define RP_SLICE_MAX_NS (10 * RP_NS_PER_MS)
 /* Without anything to do for this long it sleeps until it is woken. */
 #define RP_QUIET_NS (10 * RP_NS_PER_MS)

@@ -1,9 +1,9 @@
 // The TS thread: one a device. It takes over what nobody drives, and is otherwise out of the way:
 // on a machine with as many ranks as cores every wake-up of it takes time from somebody's rank.
 //
-//   recent work   it sleeps in slices of RP_TAKEOVER_NS and looks; while it finds a driver the
-//                 slices double up to RP_SLICE_MAX_NS. A driver that leaves during a longer one
-//                 wakes it once (driver.c), so that the promise of RP_TAKEOVER_NS holds again
+//   recent work   it sleeps in slices of RP_SLICE_NS and looks; while it finds a driver the slices
+//                 double up to RP_SLICE_MAX_NS. A driver that leaves during a longer one wakes it
+//                 once (driver.c), so that the promise of RP_TAKEOVER_NS holds again
 //   quiet         it sleeps until the next submission, which pays for one wake
 //   taken over    it is a driver like any other, until nothing is left or a caller comes to wait,
 //                 who takes the role from it
@@ -12,9 +12,12 @@
 // work, and is woken by the next; with "caller" there is no thread.
 
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #include "replay/futex.h"
 #include "replay/scheduler.h"
+
+#define TIMER_SLACK_NS 10000ul
 
 void rp_ts_wake(struct rp_device *device)
 {
@@ -115,18 +118,19 @@ static void lead(struct rp_device *device)
 static void *ts_main(void *arg)
 {
     struct rp_device *device = arg;
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); // of this thread; the default would add 50 us
     const bool thread_only = device->progress == RP_PROGRESS_THREAD;
-    uint64_t slice_ns = RP_TAKEOVER_NS;
+    uint64_t slice_ns = RP_SLICE_NS;
     uint64_t busy_ns = 0;
     while (!stopping(device)) {
         const uint64_t now_ns = rp_now_ns();
         if (!something_to_step(device)) {
-            slice_ns = RP_TAKEOVER_NS;
+            slice_ns = RP_SLICE_NS;
             if (thread_only || now_ns - busy_ns >= RP_QUIET_NS) {
                 sleep_deep(device);
                 // The caller who woke it is likely to come and wait: give it a moment.
                 if (!thread_only) {
-                    sleep_slice(device, RP_TAKEOVER_NS / 2);
+                    sleep_slice(device, RP_SLICE_NS / 2);
                 }
                 busy_ns = rp_now_ns();
             } else {
@@ -140,7 +144,7 @@ static void *ts_main(void *arg)
             slice_ns = rp_min_u64(2 * slice_ns, RP_SLICE_MAX_NS);
             continue;
         }
-        slice_ns = RP_TAKEOVER_NS;
+        slice_ns = RP_SLICE_NS;
         lead(device);
     }
     return NULL;
