@@ -91,9 +91,10 @@ static void keep_failure(const struct rp_coll_run *run, const struct rp_op *op,
         snprintf(replay, sizeof(replay), ", replay %" PRIu64, step->replay);
     }
     char sentence[RP_SENTENCE_BYTES];
-    snprintf(sentence, sizeof(sentence),
-            "communicator %s, rank %" PRIu32 " of %" PRIu32 ", stream %" PRId32 "%s: %.400s",
-            comm->name, comm->rank, comm->size, step->stream_id, replay, why);
+    const int used = snprintf(sentence, sizeof(sentence),
+            "communicator %s, rank %" PRIu32 " of %" PRIu32 ", stream %" PRId32 "%s: ", comm->name,
+            comm->rank, comm->size, step->stream_id, replay);
+    rp_text_copy(sentence + used, sizeof(sentence) - (size_t)used, why);
     rp_comm_fail(comm, st, culprit, run->seq != 0 ? run->seq : comm->lines.announced + 1, sentence);
 }
 
