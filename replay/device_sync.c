@@ -13,25 +13,21 @@
 #include "replay/stream.h"
 
 // The streams of a context at the time of the call, and how far each has to come.
-struct streams {
-    uint32_t count;
-    struct {
-        struct rp_stream *stream; // referenced
-        uint64_t until;           // value of `ended`
-    } entry[];
+struct entry {
+    struct rp_stream *stream; // referenced
+    uint64_t until;           // value of `ended`
 };
 
-static bool all_ended(void *arg)
+struct streams {
+    uint32_t count;
+    struct entry entry[];
+};
+
+static bool entry_ended(void *arg)
 {
-    const struct streams *streams = arg;
-    for (uint32_t i = 0; i < streams->count; i++) {
-        // seq_cst [S1]: pairs with the scheduler's store, as a sleeper's second look.
-        if (atomic_load_explicit(&streams->entry[i].stream->ended, memory_order_seq_cst) <
-                streams->entry[i].until) {
-            return false;
-        }
-    }
-    return true;
+    const struct entry *entry = arg;
+    // seq_cst [S1]: pairs with the scheduler's store, as a sleeper's second look.
+    return atomic_load_explicit(&entry->stream->ended, memory_order_seq_cst) >= entry->until;
 }
 
 static void put(struct streams *streams, struct rp_stream *stream)
@@ -120,21 +116,36 @@ static rp_status first_failure(const struct streams *streams)
     return st;
 }
 
+// One stream after the other, so that host functions of these streams, and of no others of the
+// device, may run on this thread.
+static rp_status wait_all(struct rp_context *context, struct streams *streams, uint64_t deadline_ns)
+{
+    rp_status st = RP_OK;
+    for (uint32_t i = 0; st == RP_OK && i < streams->count; i++) {
+        const uint64_t now_ns = rp_now_ns();
+        const struct rp_wait wait = {
+            .ready = entry_ended,
+            .arg = &streams->entry[i],
+            .timeout_ns = deadline_ns == UINT64_MAX ? UINT64_MAX
+                          : deadline_ns > now_ns    ? deadline_ns - now_ns
+                                                    : 0,
+            .on_timeout = RP_ESYNCTIMEOUT,
+            .stream = streams->entry[i].stream,
+        };
+        st = entry_ended(&streams->entry[i]) ? RP_OK : rp_device_wait_for(context->device, &wait);
+    }
+    return st;
+}
+
 rp_status rp_context_drain(struct rp_context *context, uint64_t timeout_ns)
 {
     struct streams *streams;
+    const uint64_t deadline_ns = rp_deadline_ns(timeout_ns);
     rp_status st = collect(context, &streams);
     if (st != RP_OK) {
         return st;
     }
-    const struct rp_wait wait = {
-        .ready = all_ended,
-        .arg = streams,
-        .timeout_ns = timeout_ns,
-        .on_timeout = RP_ESYNCTIMEOUT,
-        .device = true,
-    };
-    st = all_ended(streams) ? RP_OK : rp_device_wait_for(context->device, &wait);
+    st = wait_all(context, streams, deadline_ns);
     if (st == RP_OK) {
         st = first_failure(streams);
     }

@@ -64,6 +64,10 @@ struct rp_event {
 RP_MUST_USE rp_status rp_event_create(struct rp_context *context, enum rp_event_kind kind,
         uint32_t flags, struct rp_event **out);
 
+/** rp_event_reach: the record `ticket` has run, or never will: whoever waits for it goes on. The
+ *  caller rings the doorbell. */
+void rp_event_reach(struct rp_event *event, uint64_t ticket);
+
 /** rp_event_from_handle: the live event, NULL otherwise. */
 struct rp_event *rp_event_from_handle(const void *handle);
 /** rp_event_ref / rp_event_unref: keep the memory; the last unref frees it, never blocks. */

@@ -255,6 +255,11 @@ static rp_status stamp_of(const struct rp_event *event, uint64_t *stamp_ns)
     }
     // acquire [E3]: pairs with the scheduler's store before that of `reached`.
     *stamp_ns = atomic_load_explicit(&event->stamp_ns, memory_order_acquire);
+    if (*stamp_ns == 0) {
+        return rp_fail(RP_ETIMESTAMP,
+                "event %" PRIu32 " has no time stamp: its record was dropped with its stream",
+                event->id);
+    }
     return RP_OK;
 }
 

@@ -172,6 +172,8 @@ static void leave_event(struct rp_submission *sub)
     if (sub->insn.kind == RP_INSN_EVENT_WAIT) {
         // seq_cst [E2]: for whoever asks whether all waits are over.
         atomic_fetch_sub_explicit(&event->waits_pending, 1, memory_order_seq_cst);
+    } else if (sub->insn.kind == RP_INSN_EVENT_RECORD && sub->failed != RP_OK) {
+        rp_event_reach(event, sub->insn.u.event.ticket); // else who waits for it waits for ever
     }
     rp_event_unref(event);
 }

@@ -9,13 +9,8 @@
 #include "replay/scheduler.h"
 #include "replay/stream.h"
 
-rp_status rp_task_event_record(struct rp_step *step)
+void rp_event_reach(struct rp_event *event, uint64_t ticket)
 {
-    struct rp_event *event = step->insn->u.event.event;
-    const uint64_t ticket = step->insn->u.event.ticket;
-    // relaxed: published by the stores below. The clock is read here: elapsed times are for people
-    // who measure.
-    atomic_store_explicit(&event->stamp_ns, rp_now_ns(), memory_order_relaxed);
     if (event->kind == RP_EVENT_FLAG) {
         // seq_cst [E3] [D1]: pairs with the look in is_over().
         atomic_store_explicit(&event->set, 1, memory_order_seq_cst);
@@ -26,6 +21,15 @@ rp_status rp_task_event_record(struct rp_step *step)
     while (reached < ticket && !atomic_compare_exchange_weak_explicit(&event->reached, &reached,
                                        ticket, memory_order_seq_cst, memory_order_relaxed)) {
     }
+}
+
+rp_status rp_task_event_record(struct rp_step *step)
+{
+    struct rp_event *event = step->insn->u.event.event;
+    // relaxed: published by rp_event_reach. The clock is read here: elapsed times are for people
+    // who measure.
+    atomic_store_explicit(&event->stamp_ns, rp_now_ns(), memory_order_relaxed);
+    rp_event_reach(event, step->insn->u.event.ticket);
     rp_doorbell_ring(step->device->bell);
     return RP_OK;
 }
@@ -48,6 +52,13 @@ rp_status rp_task_event_wait(struct rp_step *step)
     struct rp_lane *lane = step->lane;
     if (is_over(event, ticket)) {
         return RP_OK;
+    }
+    // A wait is no work that has begun: nobody may come any more to record the event.
+    const rp_status refusal = rp_stream_refusal(step->stream, step->sub->number);
+    if (refusal != RP_OK) {
+        return rp_fail(refusal,
+                "stream %" PRId32 " waited for event %" PRIu32 " when it was stopped",
+                step->stream->id, event->id);
     }
     if (lane->since_ns == 0) {
         lane->since_ns = step->now_ns;
