@@ -37,12 +37,12 @@
  *    once more.
  *
  * Orders. Payloads, slots, windows, records and arenas are plain memory:
- *  [L1] the seq_cst store of `arrived` publishes a rank's inputs, its record and
- *       its word; the load that sees it may read them;
+ *  [L1] the store of `arrived` publishes a rank's inputs, its record and its
+ *       word; the load that sees it may read them;
  *  [L2] the store of `done` ends a rank's reads; the load that sees it may
  *       overwrite what was read;
- *  [L3] `revoked_from` against `arrived`: store one, load the other, on both
- *       sides, all seq_cst; one of the two ranks sees the other;
+ *  [L3] `revoked_from` against `arrived`: store one, fence, load the other, on
+ *       both sides; one of the two ranks sees the other;
  *  [L4] `error` publishes culprit and error_seq;
  *  [L5] `left` and `gone` come after the rank's last counters;
  *  [L6] the stage counters, as [L1] and [L2] for window halves.
@@ -57,6 +57,14 @@
 #include "base/doorbell.h"
 #include "base/status.h"
 #include "kernels/record.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define RP_LINES_TSAN
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RP_LINES_TSAN
+#endif
+#endif
 
 #define RP_LINE_PAYLOAD_BYTES 40
 #define RP_RECORD_RING 64
@@ -127,6 +135,7 @@ struct rp_lines {
     uint64_t completed;    /* every op up to here is complete on this rank */
     uint64_t stage_round;  /* staged rounds this rank has finished */
     uint32_t culprit;      /* rank named by the last failure that a function here returned */
+    bool ring_due;         /* `arrived` was stored, and sleepers were not looked for yet */
     const void **srcs;     /* [size], scratch of the kernel that is being stepped */
     void **dsts;           /* [size], the same */
 };
@@ -175,12 +184,33 @@ RP_MUST_USE rp_status rp_lines_ready(struct rp_lines *lines);
 RP_MUST_USE rp_status rp_lines_announce(struct rp_lines *lines, const struct rp_record *record,
         const void *payload, size_t payload_bytes);
 
+/**
+ * rp_lines_announce_quietly: rp_lines_announce() that rings nobody yet. The
+ * caller calls rp_lines_settle() before it waits or returns, and before it
+ * looks whether an op is revoked in whose course it touches a peer's arena.
+ *
+ * A seq_cst store has to own its cache line before the core goes on, and the
+ * peers' cores have it: that was a sixth of a tiny exchange. A fence that comes
+ * when the peers' lines have been read finds the store long done.
+ */
+RP_MUST_USE rp_status rp_lines_announce_quietly(struct rp_lines *lines,
+        const struct rp_record *record, const void *payload, size_t payload_bytes);
+
 /* Out of line: look at both lines, then for the reason why a wait will not end. */
 RP_MUST_USE rp_status rp_lines_arrived_slow(struct rp_lines *lines, uint32_t q, uint64_t seq);
 RP_MUST_USE rp_status rp_lines_done_slow(struct rp_lines *lines, uint32_t q, uint64_t seq);
 RP_MUST_USE rp_status rp_lines_revoked(struct rp_lines *lines, uint32_t q, uint64_t seq);
 RP_MUST_USE rp_status rp_lines_differ(
         struct rp_lines *lines, uint32_t q, uint64_t seq, uint64_t digest);
+
+/**
+ * rp_lines_describe_difference: "; rank 0 called ...; rank 2 called ..." of op
+ * `seq`, which `q` found to differ from that of `culprit`. "" where a ring of
+ * records has gone on since.
+ */
+void rp_lines_describe_difference(const struct rp_lines *lines, uint32_t q, uint32_t culprit,
+        uint64_t seq, char *text, size_t bytes);
+#define RP_DIFFERENCE_TEXT_BYTES (2 * RP_RECORD_TEXT_BYTES + 64)
 
 /**
  * rp_lines_arrived, rp_lines_done: whether rank `q` has arrived at / is done
@@ -196,7 +226,7 @@ RP_MUST_USE static inline rp_status rp_lines_arrived(
     if (peer->seen_arrived >= seq) {
         return RP_OK;
     }
-    // seq_cst [L1] [D1]: pairs with the store in rp_lines_announce.
+    // seq_cst [L1] [D1]: pairs with the store in rp_lines_announce_quietly.
     const struct rp_line *line = &peer->block->line[seq % 2];
     const uint64_t arrived = atomic_load_explicit(&line->arrived, memory_order_seq_cst);
     if (RP_UNLIKELY(arrived < seq)) {
@@ -310,6 +340,30 @@ static inline void rp_lines_ring(struct rp_lines *lines)
 {
     for (uint32_t i = 0; i < lines->bell_count; i++) {
         rp_doorbell_ring(lines->bells[i]);
+    }
+}
+
+/* A full fence. TSan knows none, and needs none: it sees no more than happens-before. What stands
+ * in for it there is local, so that it orders no two threads. */
+static inline void rp_lines_fence(void)
+{
+#if defined(RP_LINES_TSAN)
+    _Atomic int local = 0;
+    atomic_fetch_add_explicit(&local, 1, memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/** rp_lines_settle: ring for an announcement that has not been rung for. */
+static inline void rp_lines_settle(struct rp_lines *lines)
+{
+    if (lines->ring_due) {
+        // seq_cst [L3] [D1]: between our `arrived` and the looks at the peers' `sleeping` and
+        // `revoked_from`.
+        rp_lines_fence();
+        lines->ring_due = false;
+        rp_lines_ring(lines);
     }
 }
 

@@ -65,9 +65,13 @@ static rp_status explain_error(struct rp_lines *lines, uint32_t q, const char *o
         snprintf(because, sizeof(because), ", because of rank %" PRIu32, culprit);
     }
     lines->culprit = named ? culprit : q;
+    char calls[RP_DIFFERENCE_TEXT_BYTES] = "";
+    if (named && error == (uint32_t)-RP_EMISMATCH) {
+        rp_lines_describe_difference(lines, q, culprit, seq, calls, sizeof(calls));
+    }
     const char *cause = rp_status_text((rp_status)(-(int64_t)error));
-    return rp_fail(adopt_cause(error), "%s: rank %" PRIu32 " gave up at op #%" PRIu32 ": %s%s", own,
-            q, op_number(seq), cause, because);
+    return rp_fail(adopt_cause(error), "%s: rank %" PRIu32 " gave up at op #%" PRIu32 ": %s%s%s",
+            own, q, op_number(seq), cause, because, calls);
 }
 
 rp_status rp_peer_explain(struct rp_lines *lines, uint32_t q, uint64_t seq)
@@ -113,6 +117,25 @@ rp_status rp_lines_differ(struct rp_lines *lines, uint32_t q, uint64_t seq, uint
     return rp_fail(RP_EMISMATCH,
             "the calls of the ranks differ: rank %" PRIu32 " called %s; rank %" PRIu32 " called %s",
             lines->rank, own_text, q, their_text);
+}
+
+// The two calls that q found to differ, for those who merely hear of it; "" where a ring has gone
+// on.
+void rp_lines_describe_difference(const struct rp_lines *lines, uint32_t q, uint32_t culprit,
+        uint64_t seq, char *text, size_t bytes)
+{
+    const struct rp_record one = rp_lines_record(lines, q, seq);
+    const struct rp_record other = rp_lines_record(lines, culprit, seq);
+    char one_text[RP_RECORD_TEXT_BYTES];
+    char other_text[RP_RECORD_TEXT_BYTES];
+    *text = '\0';
+    if (one.seq != seq || other.seq != seq) {
+        return;
+    }
+    rp_record_describe(&one, one_text, sizeof(one_text));
+    rp_record_describe(&other, other_text, sizeof(other_text));
+    snprintf(text, bytes, "; rank %" PRIu32 " called %s; rank %" PRIu32 " called %s", q, one_text,
+            culprit, other_text);
 }
 
 void rp_lines_fail(struct rp_lines *lines, rp_status cause, uint32_t culprit, uint64_t seq)

@@ -238,10 +238,15 @@ static void keep_error(struct rp_comm *comm, uint32_t q, uint32_t error)
     if (culprit < comm->size && culprit != q) {
         snprintf(because, sizeof(because), ", because of rank %" PRIu32, culprit);
     }
+    char calls[RP_DIFFERENCE_TEXT_BYTES] = "";
+    if (error == (uint32_t)-RP_EMISMATCH && comm->remote_culprit != q) {
+        rp_lines_describe_difference(
+                &comm->lines, q, comm->remote_culprit, seq, calls, sizeof(calls));
+    }
     snprintf(comm->remote_cause, sizeof(comm->remote_cause),
-            "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at op #%" PRIu64 ": %s%s", q,
+            "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at op #%" PRIu64 ": %s%s%s", q,
             comm->member[q].pid, comm->member[q].host, seq % RP_SEQ_BASE_UNIT,
-            rp_status_text((rp_status)(-(int64_t)error)), because);
+            rp_status_text((rp_status)(-(int64_t)error)), because, calls);
     publish_remote(comm, adopt_cause(error));
 }
 
@@ -261,35 +266,48 @@ static void keep_death(struct rp_comm *comm, uint32_t q)
     publish_remote(comm, RP_EREMOTE);
 }
 
+static bool knows_remote(const struct rp_comm *comm)
+{
+    // relaxed: stored under the baton, which the caller has.
+    return atomic_load_explicit(&comm->remote, memory_order_relaxed) != 0;
+}
+
+// Deaths come first: they are at the bottom of what the other peers report.
+static void look_for_deaths(struct rp_comm *comm)
+{
+    rp_process_sweep();
+    for (uint32_t q = 0; q < comm->size; q++) {
+        if (q == comm->rank || !rp_process_died(comm->process[q])) {
+            continue;
+        }
+        // release [L5]: pairs with the loads of `gone` in kernels/line_failure.c.
+        atomic_store_explicit(&comm->lines.peer[q].gone, 1, memory_order_release);
+        if (!knows_remote(comm)) {
+            keep_death(comm, q);
+        }
+    }
+}
+
+static void look_for_errors(struct rp_comm *comm)
+{
+    for (uint32_t q = 0; q < comm->size && !knows_remote(comm); q++) {
+        // acquire [L4]: pairs with the store in rp_lines_fail.
+        uint32_t error = atomic_load_explicit(
+                &comm->lines.peer[q].block->status.error, memory_order_acquire);
+        if (q != comm->rank && error != 0) {
+            keep_error(comm, q, error);
+        }
+    }
+}
+
 void rp_comm_check(struct rp_comm *comm, uint64_t now_ns)
 {
     if (now_ns - comm->checked_ns < CHECK_NS) {
         return;
     }
     comm->checked_ns = now_ns;
-    rp_process_sweep();
-    for (uint32_t q = 0; q < comm->size; q++) {
-        struct rp_peer *peer = &comm->lines.peer[q];
-        if (q == comm->rank) {
-            continue;
-        }
-        bool died = rp_process_died(comm->process[q]);
-        if (died) {
-            // release [L5]: pairs with the loads of `gone` in kernels/line_failure.c.
-            atomic_store_explicit(&peer->gone, 1, memory_order_release);
-        }
-        // relaxed: only this function stores it, and it has the baton.
-        if (atomic_load_explicit(&comm->remote, memory_order_relaxed) != 0) {
-            continue;
-        }
-        // acquire [L4]: pairs with the store in rp_lines_fail.
-        uint32_t error = atomic_load_explicit(&peer->block->status.error, memory_order_acquire);
-        if (error != 0) {
-            keep_error(comm, q, error);
-        } else if (died) {
-            keep_death(comm, q);
-        }
-    }
+    look_for_deaths(comm);
+    look_for_errors(comm);
 }
 
 void rp_comm_fail(struct rp_comm *comm, rp_status status, uint32_t culprit, uint64_t seq,

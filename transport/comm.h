@@ -23,7 +23,7 @@
 #include "transport/process.h"
 
 #define RP_COMM_NAME_BYTES 128
-#define RP_COMM_CAUSE_BYTES 512
+#define RP_COMM_CAUSE_BYTES 768
 
 /* Settings of one communicator: config field over environment over default. All agreed at init. */
 struct rp_comm_settings {
