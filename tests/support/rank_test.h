@@ -17,10 +17,11 @@
 #define RELAXED ACL_MODEL_RI_CAPTURE_MODE_RELAXED
 #define THREAD_LOCAL ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL
 
-/* An array of settings for rank_job.env. */
+/* Arrays of settings for rank_job.env. In HOST_TS form every rank reserves its buffers, 400 MB by
+ * default; with small ones large operators take several rounds, which is more to test. */
 #define ENV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define AIV ENV("HCCL_OP_EXPANSION_MODE=AIV")
-#define HOST_TS ENV("HCCL_OP_EXPANSION_MODE=HOST_TS")
+#define HOST_TS ENV("HCCL_OP_EXPANSION_MODE=HOST_TS", "HCCL_BUFFSIZE=4")
 
 /** assert_job: run the job; every rank must be well. assert_crew: the same for one under way. */
 #define assert_job(job, ...) assert_well(rank_run(job), __VA_ARGS__)
