@@ -58,6 +58,21 @@ void child_no_core(void)
     setrlimit(RLIMIT_CORE, &none);
 }
 
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+bool address_limit_works(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return false;
+#else
+    return !HAS_FEATURE(address_sanitizer) && !HAS_FEATURE(thread_sanitizer);
+#endif
+}
+
 // The data is a bit a descriptor that is there, then the caller's bytes.
 bool fds_send(int socket, const int *fds, size_t count, const void *data, size_t bytes)
 {

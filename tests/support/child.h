@@ -27,6 +27,9 @@ int child_run(child_fn *fn, void *arg, unsigned timeout_s);
 /** child_no_core: no core file for a child that is meant to die. */
 void child_no_core(void);
 
+/** address_limit_works: whether RLIMIT_AS can be tried: not where a sanitizer maps terabytes. */
+bool address_limit_works(void);
+
 /** fds_send, fds_receive: `count` descriptors (-1 allowed) and `bytes` of data over a Unix socket.
  * False on failure. */
 bool fds_send(int socket, const int *fds, size_t count, const void *data, size_t bytes);

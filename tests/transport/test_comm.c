@@ -460,10 +460,18 @@ static int lose_one(struct rp_comm *comm, void *arg)
     if (death->leaves) {
         return st == RP_OK ? 0 : 3;
     }
+    // It has seen the death, or heard of it from one that had and has left already.
     const char *sentence = rp_error_take();
+    char because[64];
     snprintf(expected, sizeof(expected), "rank %u has died: process %lld on here", death->victim,
             (long long)comm->member[death->victim].pid);
-    return st == RP_EREMOTE && strstr(sentence, expected) != NULL ? 0 : 4;
+    snprintf(because, sizeof(because), "because of rank %u", death->victim);
+    if (st != RP_EREMOTE ||
+            (strstr(sentence, expected) == NULL && strstr(sentence, because) == NULL)) {
+        fprintf(stderr, "rank %u: %s, \"%s\"\n", comm->rank, rp_status_name(st), sentence);
+        return 4;
+    }
+    return 0;
 }
 
 static void assert_death(bool leaves, bool no_pidfd)
