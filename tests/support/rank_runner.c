@@ -102,8 +102,7 @@ static void *run_rank(void *arg)
     struct rank rank;
     become_rank(&rank, *(const unsigned *)arg);
     crew.job.fn(&rank);
-    // relaxed: read after waitpid.
-    atomic_store_explicit(&crew.board->rank[rank.id].returned, true, memory_order_relaxed);
+    rank_done(&rank);
     return NULL;
 }
 
@@ -245,8 +244,10 @@ static void report_rank(const struct rank_crew *c, unsigned rank, bool late)
     const unsigned process = rank / c->a_process;
     const int status = c->status[process];
     const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    const bool returned =
+            atomic_load_explicit(&c->board->rank[rank].returned, memory_order_relaxed);
     if (atomic_load_explicit(&c->board->rank[rank].failed, memory_order_relaxed) != 0 ||
-            atomic_load_explicit(&c->board->rank[rank].returned, memory_order_relaxed)) {
+            (returned && WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
         return; // told already, or well
     }
     if (signal != 0 && signal == c->expected_signal[process]) {
@@ -434,6 +435,12 @@ void rank_step(struct rank *rank, uint64_t step)
 {
     // release [T1]: pairs with rank_await().
     atomic_store_explicit(&rank->board->rank[rank->id].step, step, memory_order_release);
+}
+
+void rank_done(struct rank *rank)
+{
+    // relaxed: read after waitpid.
+    atomic_store_explicit(&rank->board->rank[rank->id].returned, true, memory_order_relaxed);
 }
 
 _Noreturn void rank_die(struct rank *rank)

@@ -114,6 +114,9 @@ void rank_barrier(struct rank *rank);
 /** rank_step: tell the parent how far this rank is. */
 void rank_step(struct rank *rank, uint64_t step);
 
+/** rank_done: as if the function had returned; for a rank that ends its process with exit(). */
+void rank_done(struct rank *rank);
+
 /** rank_die: this process ends by SIGKILL, on purpose. */
 _Noreturn void rank_die(struct rank *rank);
 
