@@ -125,7 +125,7 @@ void rp_device_step_once(struct rp_device *device)
     if (!rp_baton_try(device)) {
         return; // somebody steps it just now
     }
-    (void)rp_device_step(device, rp_now_ns());
+    (void)rp_device_step(device, NULL, rp_now_ns());
     rp_baton_unlock(device);
     rp_device_undriven(device);
 }

@@ -99,7 +99,7 @@ struct rp_call *rp_callbacks_take(struct rp_device *device, const struct rp_stre
     rp_list_each(link, &callbacks->queued)
     {
         const struct rp_call *call = rp_container_of(link, struct rp_call, link);
-        if (stream == NULL || call->stream == stream) {
+        if (call->stream == stream) {
             found = unqueue(callbacks, link);
             break;
         }

@@ -80,7 +80,6 @@ struct rp_wait {
     uint64_t timeout_ns;
     rp_status on_timeout;
     const struct rp_stream *stream; /* all that it has queued must end; NULL: none in particular */
-    bool device;                    /* all streams of the device must end */
 };
 
 /** rp_device_wait_for: rp_device_wait() with the hints of `wait`. */

@@ -111,7 +111,7 @@ static bool step_neighbour(struct rp_device *device, uint64_t now_ns)
         // relaxed: for the device's own thread, which only compares it with the time.
         atomic_store_explicit(&device->neighbour_ns, now_ns, memory_order_relaxed);
         moved = step_loop(device);
-        moved |= rp_device_step(device, now_ns);
+        moved |= rp_device_step(device, NULL, now_ns);
     }
     rp_baton_unlock(device);
     return moved;
@@ -154,8 +154,8 @@ static struct rp_call *own_call(struct rp_driver *driver)
 {
     struct rp_device *device = driver->device;
     const struct rp_wait *wait = driver->wait;
-    if (wait == NULL || (wait->stream == NULL && !wait->device) ||
-            driver->deadline_ns != UINT64_MAX) {
+    if (wait == NULL || wait->stream == NULL || driver->deadline_ns != UINT64_MAX ||
+            came_true(driver)) {
         return NULL;
     }
     // relaxed: stored by this thread's last step.
@@ -163,7 +163,7 @@ static struct rp_call *own_call(struct rp_driver *driver)
             rp_device_queue_waits(device) || rp_loop_active(device->loop)) {
         return NULL;
     }
-    return rp_callbacks_take(device, wait->device ? NULL : wait->stream);
+    return rp_callbacks_take(device, wait->stream);
 }
 
 // Fresh calls: run one here, or tell the callback threads. The baton is down afterwards, and the
@@ -221,7 +221,7 @@ static void driver_sleep(struct rp_driver *driver)
     atomic_fetch_add_explicit(&device->asleep, 1, memory_order_seq_cst);
     read_clock(driver);
     bool stay = look_around(driver);
-    stay |= rp_device_step(device, driver->now_ns);
+    stay |= rp_device_step(device, NULL, driver->now_ns);
     stay = stay || device->calls_fresh || rp_device_queue_waits(device) || came_true(driver) ||
            rp_loop_active(device->loop) != polls;
     const uint64_t limit_ns = sleep_limit_ns(driver, polls);
@@ -284,7 +284,7 @@ void rp_driver_turn(struct rp_driver *driver)
         read_clock(driver);
         look = true;
     }
-    bool moved = rp_device_step(device, driver->now_ns);
+    bool moved = rp_device_step(device, NULL, driver->now_ns);
     if (RP_UNLIKELY(device->calls_fresh)) {
         serve_calls(driver);
         return;

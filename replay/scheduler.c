@@ -202,7 +202,15 @@ static bool streams_step(struct rp_step *step)
     return moved;
 }
 
-bool rp_device_step(struct rp_device *device, uint64_t now_ns)
+// One stream's part of the walk, for an eager call: what others left behind is not its business.
+static bool one_stream_step(struct rp_step *step, struct rp_stream *stream)
+{
+    const bool moved = !rp_list_empty(&stream->fifo) && stream_step(step, stream);
+    step->runnable |= step->device->active_count > 1; // as far as is known
+    return moved;
+}
+
+bool rp_device_step(struct rp_device *device, struct rp_stream *only, uint64_t now_ns)
 {
     struct rp_error_capture capture; // what fails here is told to whoever waits for it
     rp_error_capture_begin(&capture);
@@ -213,7 +221,7 @@ bool rp_device_step(struct rp_device *device, uint64_t now_ns)
         .work_left = RP_STEP_WORK,
     };
     bool moved = pop_queue(device);
-    moved |= streams_step(&step);
+    moved |= only == NULL ? streams_step(&step) : one_stream_step(&step, only);
     while (RP_UNLIKELY(!rp_list_empty(&device->ghosts)) && rp_ghosts_step(device)) {
         moved = true;
     }

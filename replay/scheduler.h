@@ -173,8 +173,10 @@ extern rp_task_fn *const rp_tasks[RP_INSN_KINDS];
 rp_task_fn rp_task_event_record, rp_task_event_wait, rp_task_event_reset;
 rp_task_fn rp_task_host_fn, rp_task_callback;
 
-/** rp_device_step: one step; whether anything moved. Baton. */
-bool rp_device_step(struct rp_device *device, uint64_t now_ns);
+/** rp_device_step: one step, of `only` this stream unless it is NULL; whether anything moved.
+ * Baton.
+ */
+bool rp_device_step(struct rp_device *device, struct rp_stream *only, uint64_t now_ns);
 
 /** rp_device_queue_waits: whether a submission waits to be popped. Any thread; seq_cst. */
 static inline bool rp_device_queue_waits(struct rp_device *device)
@@ -230,7 +232,7 @@ void rp_callbacks_announce(struct rp_device *device);
 bool rp_callbacks_waiting(struct rp_device *device);
 /** rp_callbacks_post: queue a call; whoever lays the baton down announces it. Baton. */
 void rp_callbacks_post(struct rp_device *device, struct rp_call *call);
-/** rp_callbacks_take: a queued call of `stream` (NULL: of any), or NULL. */
+/** rp_callbacks_take: a queued call of `stream`, or NULL. */
 struct rp_call *rp_callbacks_take(struct rp_device *device, const struct rp_stream *stream);
 /** rp_call_run: call the function, then let its lane go on. Without the baton. */
 void rp_call_run(struct rp_call *call);

@@ -83,8 +83,8 @@ static uint64_t eager_bytes(const struct rp_submission *sub)
     }
 }
 
-// Steps the device as long as `sub` is at the head of its stream and moves. Under the baton, which
-// is why `sub` may be compared, and nothing else: once it has ended it is somebody else's.
+// Steps the stream as long as `sub` is at its head and moves. Under the baton, which is why `sub`
+// may be compared, and nothing else: once it has ended it is somebody else's.
 static void step_eager(
         struct rp_device *device, struct rp_stream *stream, const struct rp_submission *sub)
 {
@@ -95,15 +95,16 @@ static void step_eager(
     uint64_t now_ns = begin_ns;
     uint64_t moved_ns = begin_ns;
     do {
-        if (rp_device_step(device, now_ns)) {
-            moved_ns = now_ns;
-        } else if (shared) {
-            return;
-        } else {
-            rp_cpu_pause();
-        }
+        const bool moved = rp_device_step(device, stream, now_ns);
         if (rp_list_first(&stream->fifo) != &sub->in_stream) {
             return; // it has ended, or is not at the head
+        }
+        if (moved) {
+            moved_ns = now_ns;
+        } else if (shared || sub->lane.coll.phase == RP_COLL_TURN) {
+            return; // only a peer on its own core is worth a moment
+        } else {
+            rp_cpu_pause();
         }
         now_ns = rp_now_ns();
     } while (now_ns - begin_ns < EAGER_NS && now_ns - moved_ns < EAGER_SPIN_NS);
