@@ -89,10 +89,10 @@ struct rp_comm {
     _Atomic uint32_t deterministic; /* current value */
     _Atomic bool window_reserved;
     char cause[RP_COMM_CAUSE_BYTES]; /* sentence of the first failure; written before `error` */
-    char remote_cause[RP_COMM_CAUSE_BYTES]; /* written before `remote` */
-    uint32_t remote_culprit;                /* baton: the rank at the bottom of it */
-    struct rp_list by_handle;               /* registry: under its lock */
-    struct rp_list by_name;                 /* registry: under its lock */
+    char remote_cause[RP_COMM_CAUSE_BYTES];          /* written before `remote` */
+    uint32_t remote_culprit;                         /* baton: the rank at the bottom of it */
+    struct rp_list by_handle;                        /* registry: under its lock */
+    struct rp_list by_name;                          /* registry: under its lock */
     _Atomic(struct rp_comm_attachment *) attachment; /* NULL: none; set once */
 };
 
