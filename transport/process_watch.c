@@ -42,9 +42,15 @@ static int pidfd_open_of(int64_t pid)
 
 // ---- by /proc ----
 
-// State and start time out of /proc/PID/stat: fields 3 and 22; the name in field 2 may hold
-// anything and ends with the last parenthesis.
-static bool read_stat(int64_t pid, char *state, uint64_t *start_time)
+// What /proc/PID/stat says: fields 3, 20 and 22.
+struct stat_line {
+    char state;
+    uint64_t threads;
+    uint64_t start_time;
+};
+
+// The name in field 2 may hold anything, and ends with the last parenthesis.
+static bool read_stat(int64_t pid, struct stat_line *line)
 {
     char path[64];
     char text[1024];
@@ -57,11 +63,10 @@ static bool read_stat(int64_t pid, char *state, uint64_t *start_time)
     fclose(file);
     text[used] = '\0';
     char *tail = strrchr(text, ')');
-    return tail != NULL &&
-           sscanf(tail,
-                   ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                   "%" SCNu64,
-                   state, start_time) == 2;
+    return tail != NULL && sscanf(tail,
+                                   ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                   "%*s %*s %" SCNu64 " %*s %" SCNu64,
+                                   &line->state, &line->threads, &line->start_time) == 3;
 }
 
 // Whether `pid`, as it is seen from here, has the process page mapped. Pids are told by the peer
@@ -91,15 +96,16 @@ static bool pid_has_page(int64_t pid, int page_fd)
 
 static bool pid_ended(int64_t pid, uint64_t start_time)
 {
-    char state;
-    uint64_t now_start_time;
+    struct stat_line now;
     if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
         return true;
     }
-    if (!read_stat(pid, &state, &now_start_time)) {
+    if (!read_stat(pid, &now)) {
         return false; // just gone, and found by kill next time; or /proc is closed to us now
     }
-    return now_start_time != start_time || state == 'Z' || state == 'X';
+    // A zombie with threads is a process whose main thread alone has ended.
+    bool zombie = (now.state == 'Z' || now.state == 'X') && now.threads <= 1;
+    return zombie || now.start_time != start_time;
 }
 
 // ---- watching ----
@@ -149,9 +155,10 @@ rp_status rp_watch_open(struct rp_watch *watch, int pid_fd, int64_t pid, int pag
         }
         return RP_OK;
     }
-    char state;
-    if (pid_has_page(pid, page_fd) && read_stat(pid, &state, &watch->start_time)) {
+    struct stat_line line;
+    if (pid_has_page(pid, page_fd) && read_stat(pid, &line)) {
         watch->pid = pid;
+        watch->start_time = line.start_time;
         rp_list_push_back(&set.singles, &watch->link);
     } else {
         rp_log_warn("the end of process %" PRId64 " cannot be noticed: no pidfd, and /proc does "

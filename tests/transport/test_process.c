@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,9 @@
 // A peer process: tells who it is, passes its descriptors, then does what it is told.
 enum order {
     ORDER_EXIT,
-    ORDER_SLEEP,     // on its bell; exits with what woke it
-    ORDER_NEW_ARENA, // as after a reset of the device; passes all again
+    ORDER_SLEEP,      // on its bell; exits with what woke it
+    ORDER_LEAVE_MAIN, // its main thread ends, another one goes on
+    ORDER_NEW_ARENA,  // as after a reset of the device; passes all again
 };
 
 struct hello {
@@ -75,6 +77,12 @@ static int sleep_on_bell(int socket)
     return (int)rp_doorbell_wait(bell, &sleep, 20 * RP_NS_PER_S);
 }
 
+static void *outlive_main(void *arg)
+{
+    uint8_t order;
+    _exit(read(*(int *)arg, &order, 1) == 1 ? 0 : 54);
+}
+
 static int peer_main(void *arg)
 {
     int socket = *(int *)arg;
@@ -93,6 +101,11 @@ static int peer_main(void *arg)
         }
         if (order == ORDER_SLEEP) {
             return sleep_on_bell(socket);
+        }
+        if (order == ORDER_LEAVE_MAIN) {
+            pthread_t thread;
+            pthread_create(&thread, NULL, outlive_main, arg);
+            pthread_exit(NULL);
         }
         rp_arena_destroy(arena);
         if (rp_arena_create(0, &arena) != RP_OK || !pass_arena(socket, arena, "second")) {
@@ -333,6 +346,37 @@ Test(process, death_is_noticed_without_pidfd, .timeout = 30)
     cr_assert(dies_soon(process)); // a zombie still
     cr_assert(eq(int, child_wait(peer.pid, 20), -SIGKILL));
     rp_process_unref(process);
+}
+
+// The main thread's end makes the process look like a zombie.
+static void assert_outlives_main(bool pidfd)
+{
+    const struct timespec pause = { .tv_nsec = 50000000 };
+    struct peer peer;
+    start(&peer);
+    if (!pidfd) {
+        close(peer.fds.pid_fd);
+        peer.fds.pid_fd = -1;
+    }
+    struct rp_process *process = meet(&peer);
+    tell(&peer, ORDER_LEAVE_MAIN);
+    nanosleep(&pause, NULL);
+    rp_process_sweep();
+    cr_assert(not(rp_process_died(process)));
+    tell(&peer, ORDER_EXIT);
+    cr_assert(dies_soon(process));
+    cr_assert(eq(int, child_wait(peer.pid, 20), 0));
+    rp_process_unref(process);
+}
+
+Test(process, process_outlives_its_main_thread)
+{
+    assert_outlives_main(true);
+}
+
+Test(process, process_outlives_its_main_thread_without_pidfd)
+{
+    assert_outlives_main(false);
 }
 
 static int just_exit(void *arg)
