@@ -168,24 +168,27 @@ Test(scheduler, a_small_eager_task_ends_in_the_call, .init = open_caller, .fini 
     cr_assert(eq(int, a[63], 9));
 }
 
-Test(scheduler, undriven_work_is_taken_over, .init = open_auto, .fini = close_all, .timeout = 20)
+Test(scheduler, undriven_work_is_taken_over, .init = open_auto, .fini = close_all, .timeout = 60)
 {
     // Longer than a launch steps, so that the caller leaves it behind.
-    uint8_t *a = local_alloc(rank, 8 << 20);
-    uint64_t worst_ns = 0;
-    for (int round = 0; round < 20; round++) {
-        if (round >= 10) {
-            usleep(30000); // the device's thread is asleep by then
+    uint8_t *a = local_alloc(rank, 1 << 20);
+    uint64_t best_ns[2] = { UINT64_MAX, UINT64_MAX };
+    for (int round = 0; round < 40; round++) {
+        const bool asleep = round >= 20;
+        if (asleep) {
+            usleep(15000); // longer than the device's thread stays awake for nothing
         }
         const uint64_t begin_ns = rp_now_ns();
-        local_fill(rank->stream, a, round + 1, 8 << 20);
+        local_fill(rank->stream, a, round + 1, 1 << 20);
         cr_assert(local_until(ended, rank->stream, 5), "nobody came");
         const uint64_t took_ns = rp_now_ns() - begin_ns;
-        worst_ns = took_ns > worst_ns ? took_ns : worst_ns;
-        cr_assert(eq(int, a[(8 << 20) - 1], round + 1));
+        best_ns[asleep] = took_ns < best_ns[asleep] ? took_ns : best_ns[asleep];
+        cr_assert(eq(int, a[(1 << 20) - 1], round + 1));
     }
-    // The promise is 200 us; the rest is the fill itself and a busy machine.
-    cr_expect(lt(u64, worst_ns, 500 * RP_NS_PER_MS));
+    // The promise is 200 us. The rest is the fill itself and a busy machine, which may also delay
+    // any single round for long.
+    cr_assert(lt(u64, best_ns[0], 5 * RP_NS_PER_MS));
+    cr_assert(lt(u64, best_ns[1], 5 * RP_NS_PER_MS));
 }
 
 Test(scheduler, the_device_s_thread_can_be_the_only_driver, .init = open_thread, .fini = close_all,
