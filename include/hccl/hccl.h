@@ -9,8 +9,8 @@
  *
  * A count of 0 is HCCL_SUCCESS before anything else is checked. A NULL
  * communicator, stream or needed buffer is HCCL_E_PTR; a root or peer that is no
- * rank, or a count above 0x7FFFFFFFF, HCCL_E_PARA; a type or operation that
- * the operator does not have, HCCL_E_NOT_SUPPORT. */
+ * rank, or a count whose bytes over all ranks exceed 2^62, HCCL_E_PARA; a type or
+ * operation that the operator does not have, HCCL_E_NOT_SUPPORT. */
 #ifndef REPRISE_HCCL_H
 #define REPRISE_HCCL_H
 
