@@ -80,7 +80,8 @@ static int sleep_on_bell(int socket)
 static void *outlive_main(void *arg)
 {
     uint8_t order;
-    _exit(read(*(int *)arg, &order, 1) == 1 ? 0 : 54);
+    int socket = (int)(intptr_t)arg; // the main thread's stack is gone
+    _exit(read(socket, &order, 1) == 1 ? 0 : 54);
 }
 
 static int peer_main(void *arg)
@@ -104,7 +105,7 @@ static int peer_main(void *arg)
         }
         if (order == ORDER_LEAVE_MAIN) {
             pthread_t thread;
-            pthread_create(&thread, NULL, outlive_main, arg);
+            pthread_create(&thread, NULL, outlive_main, (void *)(intptr_t)socket);
             pthread_exit(NULL);
         }
         rp_arena_destroy(arena);
