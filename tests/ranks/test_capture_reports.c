@@ -264,13 +264,16 @@ Test(capture_reports, r08_a_fresh_communicator_is_captured_without_warming_up)
 
 // ---- Queries and waits inside a capture ----
 
-// The call answers `expected`, within 100 ms.
-#define prompt(call, expected)                                         \
-    do {                                                               \
-        const uint64_t start = rank_now_ms();                          \
-        must_be(call, expected);                                       \
-        must_hold(rank_now_ms() - start < 100, "%s took %d ms", #call, \
-                (int)(rank_now_ms() - start));                         \
+// The call answers `expected`, within 100 ms: in one of three tries, for the machine may be busy.
+#define prompt(call, expected)                                                \
+    do {                                                                      \
+        uint64_t fastest_ms = UINT64_MAX;                                     \
+        for (unsigned tries = 0; tries < 3 && fastest_ms >= 100; tries++) {   \
+            const uint64_t start_ms = rank_now_ms();                          \
+            must_be(call, expected);                                          \
+            fastest_ms = rank_now_ms() - start_ms;                            \
+        }                                                                     \
+        must_hold(fastest_ms < 100, "%s took %d ms", #call, (int)fastest_ms); \
     } while (0)
 
 static void ask_streams_and_events(struct rank *rank, aclrtStream other, aclrtEvent captured)

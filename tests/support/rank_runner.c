@@ -23,12 +23,6 @@
 #define MESSAGE_BYTES 2048
 #define THREADS_A_PROCESS 2 // RANK_MIXED
 
-enum root_state {
-    ROOT_NONE,
-    ROOT_READY,
-    ROOT_FAILED,
-};
-
 // Shared by the parent and all ranks. Counters only grow, except `alive`.
 struct rank_board {
     struct {
@@ -40,7 +34,7 @@ struct rank_board {
         char message[MESSAGE_BYTES];
     } rank[RANKS_MAX];
     struct {
-        _Atomic int state;
+        _Atomic uint64_t state; // which use of the slot it is: 2 * use, and 1 more if all is well
         HcclRootInfo info;
     } root[RANK_SLOTS];
     _Atomic int failures;
@@ -360,38 +354,52 @@ const char *rank_error_text(void)
     return text != NULL ? text : "";
 }
 
-void rank_root_info(struct rank *rank, unsigned slot, bool provide, HcclRootInfo *info)
+// The root info of the `use`th communicator of `slot`, from 1.
+static void root_info(
+        struct rank *rank, unsigned slot, uint64_t use, bool provide, HcclRootInfo *info)
 {
     struct rank_board *board = rank->board;
     if (provide) {
         const HcclResult result = HcclGetRootInfo(&board->root[slot].info);
         // release [T4]: publishes the root info to the other ranks.
-        atomic_store_explicit(&board->root[slot].state, result == 0 ? ROOT_READY : ROOT_FAILED,
-                memory_order_release);
+        atomic_store_explicit(
+                &board->root[slot].state, 2 * use + (result == 0), memory_order_release);
         must(result);
     }
-    int state;
+    uint64_t state;
     // acquire [T4].
-    while ((state = atomic_load_explicit(&board->root[slot].state, memory_order_acquire)) ==
-            ROOT_NONE) {
+    while ((state = atomic_load_explicit(&board->root[slot].state, memory_order_acquire)) / 2 !=
+            use) {
         if (atomic_load_explicit(&board->failures, memory_order_relaxed) > 0) {
             end_rank();
         }
         rank_sleep_us(100);
     }
-    must_hold(state == ROOT_READY, "there is no root info in slot %u", slot);
+    must_hold(state % 2 == 1, "there is no root info in slot %u", slot);
     *info = board->root[slot].info;
+}
+
+void rank_root_info(struct rank *rank, unsigned slot, bool provide, HcclRootInfo *info)
+{
+    root_info(rank, slot, 1, provide, info);
 }
 
 HcclResult rank_join(struct rank *rank, unsigned slot, uint32_t size, uint32_t as,
         const HcclCommConfig *config, HcclComm *comm)
 {
     HcclRootInfo info;
-    rank_root_info(rank, slot, as == 0, &info);
+    root_info(rank, slot, 1, as == 0, &info);
     if (config != NULL) {
         return HcclCommInitRootInfoConfig(size, &info, as, config, comm);
     }
     return HcclCommInitRootInfo(size, &info, as, comm);
+}
+
+HcclResult rank_join_again(struct rank *rank, uint64_t round, HcclComm *comm)
+{
+    HcclRootInfo info;
+    root_info(rank, (unsigned)(round % RANK_SLOTS), round / RANK_SLOTS + 1, rank->id == 0, &info);
+    return HcclCommInitRootInfo(rank->count, &info, rank->id, comm);
 }
 
 void rank_open(struct rank *rank)

@@ -105,6 +105,10 @@ void rank_close(struct rank *rank);
 HcclResult rank_join(struct rank *rank, unsigned slot, uint32_t size, uint32_t as,
         const HcclCommConfig *config, HcclComm *comm);
 
+/** rank_join_again: a communicator of all ranks, in round 0, 1, 2 ... of a loop. Instead of
+ * rank_join(), and with a barrier in every round. */
+HcclResult rank_join_again(struct rank *rank, uint64_t round, HcclComm *comm);
+
 /** rank_root_info: the root info of `slot`; made here if `provide`, else awaited. */
 void rank_root_info(struct rank *rank, unsigned slot, bool provide, HcclRootInfo *info);
 
