@@ -28,7 +28,8 @@ struct rp_device;
 struct rp_stream;
 struct rp_context;
 
-/** rp_device_count: visible devices (REPRISE_DEVICE_COUNT, default 8; ASCEND_RT_VISIBLE_DEVICES). */
+/** rp_device_count: visible devices (REPRISE_DEVICE_COUNT, default 8; ASCEND_RT_VISIBLE_DEVICES).
+ */
 uint32_t rp_device_count(void);
 
 /**
@@ -45,7 +46,8 @@ int32_t rp_device_id(const struct rp_device *device);
 struct rp_arena *rp_device_arena(struct rp_device *device);
 struct rp_loop *rp_device_loop(struct rp_device *device);
 
-/** rp_device_push: queue a submission; wakes the TS thread if it sleeps. Never steps, never blocks. */
+/** rp_device_push: queue a submission; wakes the TS thread if it sleeps. Never steps, never blocks.
+ */
 void rp_device_push(struct rp_device *device, struct rp_submission *submission);
 
 /**
@@ -54,7 +56,8 @@ void rp_device_push(struct rp_device *device, struct rp_submission *submission);
  */
 void rp_device_push_eager(struct rp_device *device, struct rp_submission *submission);
 
-/** rp_device_poke: something outside the queue changed (a lane was unparked): wake a driver if none runs. */
+/** rp_device_poke: something outside the queue changed (a lane was unparked): wake a driver if none
+ * runs. */
 void rp_device_poke(struct rp_device *device);
 
 /** rp_device_step_once: one step if the baton is free (queries). */

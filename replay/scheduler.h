@@ -85,49 +85,49 @@ struct rp_callbacks {
     bool stop;
 };
 
+/* What different threads write stands on lines of its own. */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): hence the padding */
 struct rp_device {
-    int32_t id;
     /* Set while it comes up, read-only until it goes down again. */
+    int32_t id;
     enum rp_progress progress;
     struct rp_arena *arena;
     struct rp_loop *loop;
     const struct rp_reduce_impl *reduce;
     struct rp_doorbell_end *bell; /* of this process */
+    pthread_t ts;                 /* the TS thread */
+    bool ts_runs;                 /* there is one to join */
     _Atomic bool up; /* changes under the baton: neighbours look at it with the baton held */
 
     struct rp_mpsc queue; /* submissions; consumer: the baton */
 
-    _Alignas(RP_CACHELINE) _Atomic uint32_t baton; /* baton.c */
-    _Atomic uint32_t wanted;                       /* threads in rp_device_enter */
-    _Atomic uint32_t role;                         /* enum rp_role */
-    _Atomic uint32_t asleep;                       /* drivers of this device asleep on the bell */
+    /* Who drives (baton.c, driver.c, ts_thread.c). */
+    _Alignas(RP_CACHELINE) _Atomic uint32_t baton;
+    _Atomic uint32_t wanted;       /* threads in rp_device_enter */
+    _Atomic uint32_t role;         /* enum rp_role */
+    _Atomic uint32_t asleep;       /* drivers of this device asleep on the bell */
     _Atomic uint32_t unattended;   /* its driver runs a user's function: wake the TS thread */
     _Atomic uint32_t work;         /* enum rp_work, stored by every step */
+    _Atomic uint32_t ts_word;      /* the TS thread sleeps on this futex */
+    _Atomic uint32_t ts_asleep;    /* until it is woken */
+    _Atomic uint64_t ts_until_ns;  /* else: when it looks next */
     _Atomic uint64_t neighbour_ns; /* when a driver of another device stepped it last */
-
-    /* The TS thread (ts_thread.c). */
-    _Alignas(RP_CACHELINE) _Atomic uint32_t ts_word; /* it sleeps on this futex */
-    _Atomic uint32_t ts_asleep;                      /* until it is woken */
-    _Atomic uint64_t ts_until_ns;                    /* else: when it looks next */
     _Atomic bool ts_stop;
-    bool ts_runs; /* there is a thread to join */
-    pthread_t ts;
 
     /* Baton. */
-    _Alignas(
-            RP_CACHELINE) struct rp_list active; /* streams with submissions; rp_stream.in_active */
+    _Alignas(RP_CACHELINE) struct rp_list active; /* rp_stream.in_active: those with submissions */
+    struct rp_list ghosts;                        /* rp_submission.in_pool */
+    uint64_t clock_ns; /* the latest time that a step was given: drivers read theirs now and then,
+                          and a new one's can be behind that of the one before */
+    _Atomic(struct rp_mpsc_node *) pool_back; /* rp_submission.link: given back, without a lock */
     uint32_t active_count;
-    uint64_t clock_ns;      /* the latest time that a step was given: drivers read theirs now and
-                               then, and a new one's can be behind that of the one before */
     _Atomic uint32_t ranks; /* of the largest communicator seen: how busy this node is */
     bool calls_fresh;       /* calls were queued and no callback thread was told */
-    struct rp_list ghosts;  /* rp_submission.in_pool */
 
-    /* The pool (submission.c): producers take under the lock, the baton gives back without. */
+    /* The pool (pool.c): whoever submits. */
     _Alignas(RP_CACHELINE) pthread_mutex_t pool_lock;
     struct rp_list pool_free; /* rp_submission.in_pool */
     struct rp_list pool_blocks;
-    _Alignas(RP_CACHELINE) _Atomic(struct rp_mpsc_node *) pool_back; /* rp_submission.link */
 
     struct rp_callbacks callbacks;
 };
