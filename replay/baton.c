@@ -58,13 +58,21 @@ void rp_baton_lock(struct rp_device *device)
         }
         rp_cpu_pause();
     }
+    while (!rp_baton_await(device)) {
+    }
+}
+
+bool rp_baton_await(struct rp_device *device)
+{
     // acquire [B4]: as in rp_baton_try. Taken this way it stays "awaited", which at worst costs one
     // wake for nobody.
-    while (atomic_exchange_explicit(&device->baton, BATON_AWAITED, memory_order_acquire) !=
+    if (atomic_exchange_explicit(&device->baton, BATON_AWAITED, memory_order_acquire) ==
             BATON_FREE) {
-        rp_futex_wait(&device->baton, BATON_AWAITED, RP_BACKSTOP_NS);
+        held++;
+        return true;
     }
-    held++;
+    rp_futex_wait(&device->baton, BATON_AWAITED, RP_BACKSTOP_NS);
+    return false;
 }
 
 void rp_baton_unlock(struct rp_device *device)

@@ -97,7 +97,7 @@ static bool step_loop(struct rp_device *device)
     return moved;
 }
 
-static bool step_neighbour(struct rp_device *device, uint64_t now_ns)
+static bool step_neighbour(struct rp_driver *driver, struct rp_device *device)
 {
     // relaxed: hints; a device that is skipped now is looked at again soon, or by its own thread.
     if (atomic_load_explicit(&device->role, memory_order_relaxed) != RP_ROLE_FREE ||
@@ -109,9 +109,10 @@ static bool step_neighbour(struct rp_device *device, uint64_t now_ns)
     if (atomic_load_explicit(&device->up, memory_order_relaxed) &&
             device->progress != RP_PROGRESS_THREAD) {
         // relaxed: for the device's own thread, which only compares it with the time.
-        atomic_store_explicit(&device->neighbour_ns, now_ns, memory_order_relaxed);
+        atomic_store_explicit(&device->neighbour_ns, driver->now_ns, memory_order_relaxed);
         moved = step_loop(device);
-        moved |= rp_device_step(device, NULL, now_ns);
+        moved |= rp_device_step(device, NULL, driver->now_ns);
+        driver->helped = true;
     }
     rp_baton_unlock(device);
     return moved;
@@ -127,7 +128,7 @@ static bool look_around(struct rp_driver *driver)
     struct rp_device *next = rp_device_next_up(-1);
     for (; next != NULL; next = rp_device_next_up(next->id)) {
         if (next != driver->device) {
-            moved |= step_neighbour(next, driver->now_ns);
+            moved |= step_neighbour(driver, next);
         }
     }
     return moved;
@@ -256,8 +257,7 @@ static void pause_or_sleep(struct rp_driver *driver)
         if (driver->holds) {
             driver_sleep(driver);
         } else {
-            rp_baton_lock(driver->device);
-            driver->holds = true;
+            driver->holds = rp_baton_await(driver->device);
             read_clock(driver);
         }
         break;
@@ -323,22 +323,33 @@ static void follow(struct rp_driver *driver, bool may_lead)
     read_clock(driver);
 }
 
-// The wait is over. Undriven work that comes now is to be noticed within RP_TAKEOVER_NS, but the
-// TS thread has fallen into longer slices while it found this driver.
+// Nobody drives `device` any more. What is undriven, or comes now, is to be noticed within
+// RP_TAKEOVER_NS, but its TS thread has fallen into longer slices while it found a driver.
+static void hand_back(struct rp_device *device, uint64_t now_ns)
+{
+    // relaxed: the time at which it looks again, for a comparison.
+    const uint64_t until_ns = atomic_load_explicit(&device->ts_until_ns, memory_order_relaxed);
+    if (until_ns != UINT64_MAX && until_ns > now_ns + RP_TAKEOVER_NS) {
+        rp_ts_wake(device);
+    }
+}
+
+// The wait is over.
 static void leave(struct rp_driver *driver)
 {
     struct rp_device *device = driver->device;
     rp_driver_fini(driver);
-    if (!driver->leads) {
-        return;
+    if (driver->leads) {
+        role_leave(device);
+        hand_back(device, driver->now_ns);
+        rp_device_undriven(device);
     }
-    role_leave(device);
-    // relaxed: the time at which it looks again, for a comparison.
-    const uint64_t until_ns = atomic_load_explicit(&device->ts_until_ns, memory_order_relaxed);
-    if (until_ns != UINT64_MAX && until_ns > driver->now_ns + RP_TAKEOVER_NS) {
-        rp_ts_wake(device);
+    if (driver->helped) {
+        struct rp_device *next = rp_device_next_up(-1);
+        for (; next != NULL; next = rp_device_next_up(next->id)) {
+            hand_back(next, driver->now_ns);
+        }
     }
-    rp_device_undriven(device);
 }
 
 rp_status rp_device_wait_for(struct rp_device *device, const struct rp_wait *wait)

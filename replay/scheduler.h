@@ -96,7 +96,7 @@ struct rp_device {
     const struct rp_reduce_impl *reduce;
     struct rp_doorbell_end *bell; /* of this process */
     pthread_t ts;                 /* the TS thread */
-    bool ts_runs;                 /* there is one to join */
+    _Atomic bool ts_runs;         /* there is one to join */
     _Atomic bool up; /* changes under the baton: neighbours look at it with the baton held */
 
     struct rp_mpsc queue; /* submissions; consumer: the baton */
@@ -190,6 +190,9 @@ static inline bool rp_device_queue_waits(struct rp_device *device)
 /* baton.c */
 RP_MUST_USE bool rp_baton_try(struct rp_device *device);
 void rp_baton_lock(struct rp_device *device);
+/** rp_baton_await: take it, or sleep until it is laid down, a few milliseconds at most, and return
+ *  false. */
+RP_MUST_USE bool rp_baton_await(struct rp_device *device);
 /** rp_baton_unlock: lay it down; tells a callback thread of fresh calls. */
 void rp_baton_unlock(struct rp_device *device);
 /** rp_baton_held: whether this thread holds any device's baton. */
@@ -210,6 +213,7 @@ struct rp_driver {
     uint32_t turns; /* since the clock was read */
     bool holds;     /* the baton */
     bool leads;     /* has the role */
+    bool helped;    /* has stepped other devices */
 };
 void rp_driver_init(struct rp_driver *driver, struct rp_device *device, const struct rp_wait *wait,
         uint64_t deadline_ns);

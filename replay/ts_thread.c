@@ -21,13 +21,14 @@
 
 void rp_ts_wake(struct rp_device *device)
 {
-    if (!device->ts_runs) {
+    // relaxed: another device's driver may ask while this one goes down; the word stays.
+    if (!atomic_load_explicit(&device->ts_runs, memory_order_relaxed)) {
         return;
     }
     // relaxed: whoever finds it 0 relies on the wake that follows; the word orders the rest.
     atomic_store_explicit(&device->ts_asleep, 0, memory_order_relaxed);
     atomic_store_explicit(&device->unattended, 0, memory_order_relaxed);
-    // seq_cst [B2]: pairs with the load in ts_sleep: it does not sleep on a word that has moved.
+    // seq_cst [B2]: pairs with the loads in sleep_*: it does not sleep on a word that has moved.
     atomic_fetch_add_explicit(&device->ts_word, 1, memory_order_seq_cst);
     rp_futex_wake(&device->ts_word, 1);
 }
@@ -159,17 +160,19 @@ rp_status rp_ts_start(struct rp_device *device)
     }
     char name[16];
     snprintf(name, sizeof(name), "rp-ts-%d", (int)device->id);
-    device->ts_runs = true; // read by the thread itself
+    // relaxed: the thread starts later.
+    atomic_store_explicit(&device->ts_runs, true, memory_order_relaxed);
     const rp_status st = rp_thread_create(&device->ts, name, ts_main, device);
     if (st != RP_OK) {
-        device->ts_runs = false;
+        atomic_store_explicit(&device->ts_runs, false, memory_order_relaxed);
     }
     return st;
 }
 
 void rp_ts_stop(struct rp_device *device)
 {
-    if (!device->ts_runs) {
+    // relaxed: stored by whoever brought the device up, under the table's lock.
+    if (!atomic_load_explicit(&device->ts_runs, memory_order_relaxed)) {
         return;
     }
     // seq_cst [B6]: pairs with stopping(); before the wake and the ring.
@@ -177,5 +180,5 @@ void rp_ts_stop(struct rp_device *device)
     rp_ts_wake(device);
     rp_doorbell_ring(device->bell);
     pthread_join(device->ts, NULL);
-    device->ts_runs = false;
+    atomic_store_explicit(&device->ts_runs, false, memory_order_relaxed);
 }
