@@ -232,10 +232,60 @@ static void fire_with(const char *progress)
     printf("%s: %d faults\n", progress, atomic_load(&faults));
 }
 
+// ---- one thread owns all ranks, while other devices come and go ----
+
+static void *come_and_go(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&over)) {
+        struct rp_device *device;
+        if (rp_device_ref(9, &device) != RP_OK) {
+            fault("device 9", 9, 0);
+            break;
+        }
+        rp_device_unref(device);
+    }
+    return NULL;
+}
+
+static void own_all(const char *progress)
+{
+    enum { RANKS = 3 };
+    pthread_t comer;
+    float *data[RANKS];
+    rp_env_reset();
+    local_env(progress);
+    atomic_store(&over, false);
+    local_ranks_open(&ranks, RANKS);
+    pthread_create(&comer, NULL, come_and_go, NULL);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        data[r] = local_alloc(&ranks.rank[r], 4096);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t r = 0; r < RANKS; r++) {
+            const struct rp_op op = local_all_reduce(&ranks.rank[r], data[r], data[r], 1000);
+            data[r][999] = (float)r;
+            local_run_op(ranks.rank[r].stream, &op);
+            local_host_fn(ranks.rank[r].stream, add_one, &data[r][999]);
+        }
+        for (uint32_t r = 0; r < RANKS; r++) {
+            if (local_drained(ranks.rank[r].stream, WAIT_S) != RP_OK || data[r][999] != 4) {
+                fault("own", r, round);
+            }
+        }
+    }
+    atomic_store(&over, true);
+    pthread_join(comer, NULL);
+    local_ranks_close(&ranks);
+    printf("%s, one thread: %d faults\n", progress, atomic_load(&faults));
+}
+
 int main(void)
 {
     fire_with("auto");
     fire_with("caller");
     fire_with("thread");
+    own_all("auto");
+    own_all("caller");
     return atomic_load(&faults) != 0;
 }
