@@ -18,6 +18,8 @@ static_assert(sizeof(HcclRootInfo) == RP_ROOT_INFO_BYTES, "the size is given");
 
 // The join has its own timeout; this one is for a loop that nobody steps any more.
 #define WAIT_MARGIN_NS (30 * RP_NS_PER_S)
+// How long the other ranks of this process may take once one has finished.
+#define OTHERS_NS (3 * RP_NS_PER_S)
 
 // ---- one rank's attempt ----
 
@@ -97,11 +99,29 @@ static bool all_finished(void *arg)
     return true;
 }
 
+static bool any_finished(void *arg)
+{
+    const struct attempts *attempts = arg;
+    for (uint32_t i = 0; i < attempts->count; i++) {
+        if (rp_join_finished(attempts->item[i].join)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// None succeeds where another has failed, so the first one to finish decides: the others are about
+// to hear of it, unless they wait for the very rank that failed.
 static rp_status await(struct attempts *attempts, const struct rp_comm_settings *settings)
 {
+    struct rp_device *device = attempts->item[0].device;
     const uint64_t timeout_ns = settings->connect_timeout_s * RP_NS_PER_S + WAIT_MARGIN_NS;
-    return rp_device_wait(
-            attempts->item[0].device, all_finished, attempts, timeout_ns, RP_ECONNTIMEOUT);
+    const rp_status st =
+            rp_device_wait(device, any_finished, attempts, timeout_ns, RP_ECONNTIMEOUT);
+    if (st != RP_OK) {
+        return st;
+    }
+    return rp_device_wait(device, all_finished, attempts, OTHERS_NS, RP_EREMOTE);
 }
 
 // An init blocks, so a thread that the device waits for cannot make one.
@@ -278,10 +298,19 @@ static rp_status begin_all(struct attempts *attempts, struct rp_join_request *re
     return st;
 }
 
-// A rank that fails makes the others fail because of it: the cause is what is answered.
-static rp_status worse(rp_status first, rp_status second)
+// A rank that fails makes the others fail, or wait for it in vain: the cause is what is answered.
+static int weight(rp_status st)
 {
-    return first == RP_OK || (first == RP_EREMOTE && second != RP_OK) ? second : first;
+    switch (st) {
+    case RP_OK:
+        return 0;
+    case RP_EREMOTE:
+        return 1;
+    case RP_ECONNTIMEOUT:
+        return 2;
+    default:
+        return 3;
+    }
 }
 
 static rp_status join_all(uint32_t count, const int32_t *devices, struct rp_device *root,
@@ -301,7 +330,8 @@ static rp_status join_all(uint32_t count, const int32_t *devices, struct rp_devi
     const rp_status unfinished = st == RP_OK ? RP_EINTERNAL : st;
     st = began;
     for (uint32_t i = 0; i < attempts.count; i++) {
-        st = worse(st, attempt_end(&items[i], unfinished, &comms[i]));
+        const rp_status ended = attempt_end(&items[i], unfinished, &comms[i]);
+        st = weight(ended) > weight(st) ? ended : st;
     }
     return st;
 }

@@ -12,6 +12,7 @@
 #include <acl/acl.h>
 #include <hccl/hccl.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
 
 #define BYTES 4096
@@ -358,6 +359,27 @@ Test(op_check, one_rank_by_root_info_with_a_name)
     ok(HcclGetRootInfo(&info));
     ok(HcclCommInitRootInfoConfig(1, &info, 0, &config, &made)); // and free again
     ok(HcclCommDestroy(made));
+}
+
+// Each allocation of an init fails in turn: an error, nothing left behind, and the next one works.
+Test(op_check, init_survives_every_failed_allocation)
+{
+    int32_t devices[] = { 2, 1 };
+    HcclComm comms[2] = { NULL, NULL };
+    int64_t n = 0;
+    for (bool pending = false; !pending; n++) {
+        rp_alloc_fail_process_after(n);
+        const int result = HcclCommInitAll(2, devices, comms);
+        pending = rp_alloc_fail_pending();
+        rp_alloc_fail_process_after(-1);
+        cr_assert(result == HCCL_SUCCESS || !pending, "allocation %d: %d", (int)n, result);
+        cr_assert(eq(int, comms[0] != NULL, result == HCCL_SUCCESS));
+        cr_assert(eq(int, comms[1] != NULL, result == HCCL_SUCCESS));
+        for (int r = 0; r < 2 && result == HCCL_SUCCESS; r++) {
+            ok(HcclCommDestroy(comms[r]));
+        }
+    }
+    cr_assert(gt(int, (int)n, 10));
 }
 
 // ---- questions ----
