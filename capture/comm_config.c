@@ -11,9 +11,9 @@
 #include "replay/context.h"
 
 // The largest payloads of the tiny and the small form of AIV kernels, unless the environment says
-// otherwise. Measured (bench/kernels_lines): with two ranks on a core each, zero copy overtakes slots
-// between 1 and 2 KiB; with eight ranks on two cores, where its second exchange costs a change of
-// threads, only at 8 KiB, but there both take a hundred times as long.
+// otherwise. Measured (bench/kernels_lines): with two ranks on a core each, zero copy overtakes
+// slots between 1 and 2 KiB; with eight ranks on two cores, where its second exchange costs a
+// change of threads, only at 8 KiB, but there both take a hundred times as long.
 #define TINY_BYTES RP_LINE_PAYLOAD_BYTES
 #define SMALL_BYTES 1024u
 
