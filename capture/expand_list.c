@@ -43,7 +43,7 @@ static struct rp_ht_task *add(struct rp_list_builder *builder, enum rp_ht_kind k
     }
     struct rp_task_list *list = builder->list;
     const uint32_t count = list == NULL ? 0 : list->task_count;
-    if (count == builder->room) {
+    if (list == NULL || count == builder->room) {
         const uint32_t room = count == 0 ? FIRST_ROOM : 2 * count;
         list = rp_realloc(list, sizeof(*list) + room * sizeof(list->task[0]));
         if (list == NULL) {
