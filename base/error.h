@@ -46,8 +46,9 @@ rp_status rp_fail(rp_status st, const char *fmt, ...) RP_PRINTF(2, 3);
  */
 rp_status rp_fail_sys(rp_status st, const char *call, const char *what);
 
-/* The status itself, where the compiler can see it: a caller that leaves on failure is then known to
- * leave, and what it did not fill is known to be unused. The functions return it for the linker. */
+/* The status itself, where the compiler can see it: a caller that leaves on failure is then known
+ * to leave, and what it did not fill is known to be unused. The functions return it for the linker.
+ */
 static inline rp_status rp_failed(rp_status st)
 {
     return st;

@@ -33,8 +33,8 @@ struct rp_context {
     _Atomic uint32_t refs; /* of the memory: handle, threads, streams, events */
     _Atomic bool destroyed;
     struct rp_stream *default_stream;
-    pthread_mutex_t lock;     /* streams list */
-    struct rp_list streams;   /* rp_stream.in_context, all but the default one */
+    pthread_mutex_t lock;   /* streams list */
+    struct rp_list streams; /* rp_stream.in_context, all but the default one */
 
     /*
      * ACL_STOP_ON_FAILURE: the first failure of a stream in that mode stops all
@@ -120,7 +120,8 @@ RP_MUST_USE rp_status rp_context_drain(struct rp_context *context, uint64_t time
 RP_MUST_USE rp_status rp_capture_unsafe_allowed(
         struct rp_context *context, const char *call, rp_status refusal);
 
-/** rp_enter: first line of every acl and Hccl entry: fork check, environment; RP_OK mostly one load. */
+/** rp_enter: first line of every acl and Hccl entry: fork check, environment; RP_OK mostly one
+ * load. */
 RP_MUST_USE rp_status rp_enter(void);
 
 #endif

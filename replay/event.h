@@ -30,16 +30,17 @@ struct rp_event {
     _Atomic uint32_t refs; /* handle + tasks queued */
     uint32_t id;
     int32_t device_id;
-    uint8_t kind;   /* enum rp_event_kind */
-    uint32_t flags; /* ACL_EVENT_* */
+    uint8_t kind;               /* enum rp_event_kind */
+    uint32_t flags;             /* ACL_EVENT_* */
     struct rp_context *context; /* its memory is referenced */
 
-    _Atomic uint64_t recorded; /* tickets given to records so far (API threads) */
-    _Atomic uint64_t reached;  /* largest ticket whose record has run */
-    _Atomic uint32_t set;      /* FLAG: set by record, cleared by reset */
+    _Atomic uint64_t recorded;      /* tickets given to records so far (API threads) */
+    _Atomic uint64_t reached;       /* largest ticket whose record has run */
+    _Atomic uint32_t set;           /* FLAG: set by record, cleared by reset */
     _Atomic uint32_t waits_pending; /* waits queued and not satisfied */
-    _Atomic uint64_t stamp_ns; /* when the latest record ran; 0: never */
-    _Atomic(struct rp_stream *) last_stream; /* of the latest record, for no-op waits; never followed */
+    _Atomic uint64_t stamp_ns;      /* when the latest record ran; 0: never */
+    _Atomic(struct rp_stream *)
+            last_stream; /* of the latest record, for no-op waits; never followed */
 
     /* ACL_EVENT_RECORD_* and ACL_EVENT_WAIT_* of the first call, which later ones must
      * repeat; RP_EVENT_FLAG_OPEN: none yet. */
@@ -61,8 +62,8 @@ struct rp_event {
  * rp_event_create: an event of `context`, without a handle. RP_ENOEVENT, RP_ENOMEM.
  * Owner: the reference is the caller's.
  */
-RP_MUST_USE rp_status rp_event_create(struct rp_context *context, enum rp_event_kind kind,
-        uint32_t flags, struct rp_event **out);
+RP_MUST_USE rp_status rp_event_create(
+        struct rp_context *context, enum rp_event_kind kind, uint32_t flags, struct rp_event **out);
 
 /** rp_event_reach: the record `ticket` has run, or never will: whoever waits for it goes on. The
  *  caller rings the doorbell. */

@@ -21,9 +21,9 @@ enum rp_insn_kind {
     RP_INSN_NOP = 0,
     RP_INSN_COPY,
     RP_INSN_COPY_2D,
-    RP_INSN_FILL,    /* bytes */
-    RP_INSN_FILL_32, /* 32-bit words */
-    RP_INSN_HOST_FN, /* aclrtLaunchHostFunc: runs on a callback thread, lane parked */
+    RP_INSN_FILL,     /* bytes */
+    RP_INSN_FILL_32,  /* 32-bit words */
+    RP_INSN_HOST_FN,  /* aclrtLaunchHostFunc: runs on a callback thread, lane parked */
     RP_INSN_CALLBACK, /* aclrtLaunchCallback: runs on the stream's subscribed thread */
     RP_INSN_EVENT_RECORD,
     RP_INSN_EVENT_WAIT,
@@ -75,16 +75,17 @@ struct rp_insn {
 };
 static_assert(sizeof(struct rp_insn) == 64, "one instruction, one cache line");
 
-/** rp_insn_names_event: whether `u.event.event` is set and referenced by the instruction's holder. */
+/** rp_insn_names_event: whether `u.event.event` is set and referenced by the instruction's holder.
+ */
 static inline bool rp_insn_names_event(const struct rp_insn *insn)
 {
     return insn->kind == RP_INSN_EVENT_RECORD || insn->kind == RP_INSN_EVENT_WAIT ||
-            insn->kind == RP_INSN_EVENT_RESET;
+           insn->kind == RP_INSN_EVENT_RESET;
 }
 
 /* One collective as frozen at submission or capture. */
 struct rp_op {
-    struct rp_comm *comm; /* referenced by whoever holds the op */
+    struct rp_comm *comm;            /* referenced by whoever holds the op */
     const struct rp_task_list *list; /* HOST_TS: full rounds; NULL for AIV */
     const struct rp_task_list *tail; /* HOST_TS: the last, shorter round; NULL if there is none */
     const void *send;
@@ -100,13 +101,15 @@ struct rp_program {
     uint32_t edge_count;
     uint32_t op_count;
     uint32_t comm_count;
-    uint32_t *lane_first; /* [lane_count + 1]: lane i is insn[lane_first[i]] .. insn[lane_first[i + 1] - 1] */
+    uint32_t *lane_first; /* [lane_count + 1]: lane i is insn[lane_first[i]] .. insn[lane_first[i +
+                             1] - 1] */
     struct rp_insn *insn;
     struct rp_op *op;
-    struct rp_comm **comm;   /* [comm_count], each referenced once */
-    uint32_t *comm_ops;      /* [comm_count]: collectives of this program on comm[i] */
-    struct rp_run *run;      /* the one run state (submission.h); runs of one program are serialised */
-    void (*release)(struct rp_program *program, void *owner); /* frees what the graph owns; may be NULL */
+    struct rp_comm **comm; /* [comm_count], each referenced once */
+    uint32_t *comm_ops;    /* [comm_count]: collectives of this program on comm[i] */
+    struct rp_run *run; /* the one run state (submission.h); runs of one program are serialised */
+    void (*release)(
+            struct rp_program *program, void *owner); /* frees what the graph owns; may be NULL */
     void *owner;
 };
 

@@ -37,8 +37,8 @@ enum rp_event_verb {
 /* A task on its way to a stream. Copied by the callee. */
 struct rp_task {
     struct rp_insn insn;
-    const struct rp_op *op;        /* COLLECTIVE only */
-    bool pageable;                 /* COPY: an end is pageable host memory */
+    const struct rp_op *op; /* COLLECTIVE only */
+    bool pageable;          /* COPY: an end is pageable host memory */
 };
 
 struct rp_submit_ops {
@@ -62,7 +62,8 @@ struct rp_stream {
     _Atomic uint32_t refs; /* handle + submissions queued */
     bool is_default;
     _Atomic uint32_t failure_mode; /* ACL_CONTINUE_ON_FAILURE / ACL_STOP_ON_FAILURE */
-    /* aclrtDestroyStreamForce, aclrtStreamAbort: submissions up to this count end without running. */
+    /* aclrtDestroyStreamForce, aclrtStreamAbort: submissions up to this count end without running.
+     */
     _Atomic uint64_t dropped;
 
     _Atomic(const struct rp_submit_ops *) submit;
@@ -81,7 +82,7 @@ struct rp_stream {
     struct rp_list staged; /* buffers that copies read from (copy_staged.c); under error_lock */
 
     /* Baton. */
-    struct rp_list fifo;   /* submissions in order; the head runs */
+    struct rp_list fifo;      /* submissions in order; the head runs */
     struct rp_list in_active; /* in the device's list of streams with work */
 
     /* Callback subscription (callback.c): pthread id or 0. */
@@ -153,7 +154,8 @@ RP_MUST_USE rp_status rp_stream_submit(struct rp_stream *stream, const struct rp
 RP_MUST_USE rp_status rp_stream_submit_event(struct rp_stream *stream, struct rp_event *event,
         enum rp_event_verb verb, uint32_t flag, uint64_t timeout_ns);
 
-/** rp_stream_replay: queue one run of `program` (aclmdlRIExecuteAsync). Never blocks, never steps. */
+/** rp_stream_replay: queue one run of `program` (aclmdlRIExecuteAsync). Never blocks, never steps.
+ */
 RP_MUST_USE rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program);
 
 /**
@@ -167,7 +169,8 @@ RP_MUST_USE rp_status rp_stream_copy_staged(
 /** rp_stream_free_staged: free the buffers of copies that have ended, or with `all` every one. */
 void rp_stream_free_staged(struct rp_stream *stream, bool all);
 
-/** rp_stream_drain: wait until everything submitted so far has ended; its first unreported failure. */
+/** rp_stream_drain: wait until everything submitted so far has ended; its first unreported failure.
+ */
 RP_MUST_USE rp_status rp_stream_drain(struct rp_stream *stream, uint64_t timeout_ns);
 
 #endif

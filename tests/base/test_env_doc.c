@@ -43,8 +43,7 @@ Test(env_doc, names_every_variable_in_a_row_of_five_columns)
         char start[128];
         snprintf(start, sizeof(start), "\n| `%s` | ", rp_env_rows[i].name);
         const char *row = strstr(made, start);
-        cr_assert(
-                row != NULL, "%s", rp_env_rows[i].name);
+        cr_assert(row != NULL, "%s", rp_env_rows[i].name);
         int bars = 0;
         for (const char *at = row + 1; *at != '\n'; at++) {
             bars += *at == '|';
