@@ -22,6 +22,7 @@
 #include "transport/arena_limits.h"
 #include "transport/arena_registry.h"
 #include "transport/memory.h"
+#include "transport/placement.h"
 
 #define HOLDS_FIRST 64
 
@@ -126,8 +127,10 @@ rp_status rp_arena_create(int32_t device_id, struct rp_arena **out)
     if (st != RP_OK) {
         goto undo_books;
     }
-    rp_log_info("device %d: %" PRIu64 " bytes of memory at %p, mapping of %" PRIu64, device_id,
-            arena->total_bytes, (void *)arena->base, arena->bytes);
+    const int node = rp_placement_prefer(device_id, arena->base, arena->bytes);
+    rp_log_info("device %d: %" PRIu64 " bytes of memory at %p, mapping of %" PRIu64
+                ", NUMA node %d (-1: no choice)",
+            device_id, arena->total_bytes, (void *)arena->base, arena->bytes, node);
     *out = arena;
     return RP_OK;
 
