@@ -27,18 +27,17 @@ static void expect_expansion(const struct rank *rank)
             "asked for %s, the communicator says %d", wanted, (int)mode);
 }
 
-static void replay_rank(struct rank *rank)
+static void replay_case(struct rank *rank, const struct replay_case *c)
 {
-    const struct replay_case *c = rank->arg;
     struct oracle_call what = c->what;
     struct rank_call call[CALLS_MAX];
     what.ranks = rank->count;
-    rank_open(rank);
-    expect_expansion(rank);
     for (unsigned k = 0; k < c->calls; k++) {
         rank_call_open(&call[k], rank, &what,
-                &(struct rank_call_options){
-                        .in_place = c->in_place, .skew = c->skew, .seed = k + 1 });
+                &(struct rank_call_options){ .in_place = c->in_place,
+                        .skew = c->skew,
+                        .seed = k + 1,
+                        .versions = what.count > 10000 ? 4 : 13 });
     }
     capture_begin(rank->stream);
     for (unsigned k = 0; k < c->calls; k++) {
@@ -63,6 +62,13 @@ static void replay_rank(struct rank *rank)
     for (unsigned k = 0; k < c->calls; k++) {
         rank_call_close(&call[k]);
     }
+}
+
+static void replay_rank(struct rank *rank)
+{
+    rank_open(rank);
+    expect_expansion(rank);
+    replay_case(rank, rank->arg);
     rank_close(rank);
 }
 
@@ -98,29 +104,39 @@ Test(replay, of_one_two_three_and_seven_all_reduces_with_a_late_rank)
 }
 
 // Tiny messages ride in the announcement, small ones in slots, large ones are read in place.
-Test(replay, of_every_operator_and_size_in_both_expansions)
+static void every_operator_rank(struct rank *rank)
 {
     static const size_t counts[] = { 8, 1000, 70001 };
-    static const enum oracle_op ops[] = { ORACLE_ALL_REDUCE, ORACLE_REDUCE_SCATTER,
-        ORACLE_ALL_GATHER, ORACLE_BROADCAST };
-    for (unsigned expansion = 0; expansion < 2; expansion++) {
-        for (unsigned o = 0; o < 4; o++) {
-            for (unsigned n = 0; n < 3; n++) {
-                const struct replay_case c = {
-                    .what = { .op = ops[o],
-                            .dtype = RP_DTYPE_INT32,
-                            .reduce = (enum rp_reduce_op)((o + n) % 4),
-                            .count = counts[n],
-                            .root = n },
-                    .calls = 3,
-                    .in_place = (o + n + expansion) % 2 == 0,
-                    .replays = soak_rounds(n == 2 ? 20 : 60, 10000),
-                    .delay_us = 1000,
-                };
-                run_case(&c, 4, RANK_PROCESSES, expansion == 0 ? AIV : HOST_TS);
-            }
+    rank_open(rank);
+    expect_expansion(rank);
+    for (unsigned o = 0; o < 4; o++) {
+        for (unsigned n = 0; n < 3; n++) {
+            const struct replay_case c = {
+                .what = { .op = (enum oracle_op)o,
+                        .dtype = RP_DTYPE_INT32,
+                        .reduce = (enum rp_reduce_op)((o + n) % 4),
+                        .count = counts[n],
+                        .root = n },
+                .calls = 3,
+                .in_place = (o + n) % 2 == 0,
+                .replays = soak_rounds(n == 2 ? 20 : 60, 10000),
+                .delay_us = 1000,
+            };
+            replay_case(rank, &c);
         }
     }
+    rank_close(rank);
+}
+
+Test(replay, of_every_operator_and_size_in_both_expansions)
+{
+    struct rank_job job = {
+        .ranks = 4, .fn = every_operator_rank, .timeout_s = soaking() ? 3600 : 60
+    };
+    job.env = AIV;
+    assert_job(&job, "AIV");
+    job.env = HOST_TS;
+    assert_job(&job, "HOST_TS");
 }
 
 Test(replay, of_ring_and_mesh_algorithms)
