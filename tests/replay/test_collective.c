@@ -342,8 +342,12 @@ Test(collective, a_failure_is_told_when_no_peer_can_touch_our_memory, .timeout =
         rp_device_step_once(ranks.rank[r].device); // both have arrived
     }
     rp_device_enter(ranks.rank[1].device);
-    cr_assert(eq(int, rp_stream_drain(rank->stream, 200 * RP_NS_PER_MS), RP_ESYNCTIMEOUT));
-    cr_assert(eq(int, rp_comm_status(rank->comm), RP_ETASKTIMEOUT), "it has failed by then");
+    // However busy the machine is: drive until the timeout was noticed, then a while longer.
+    for (unsigned tries = 0; rp_comm_status(rank->comm) == RP_OK && tries < 100; tries++) {
+        cr_assert(eq(int, rp_stream_drain(rank->stream, 100 * RP_NS_PER_MS), RP_ESYNCTIMEOUT));
+    }
+    cr_assert(eq(int, rp_comm_status(rank->comm), RP_ETASKTIMEOUT));
+    cr_assert(eq(int, rp_stream_drain(rank->stream, 100 * RP_NS_PER_MS), RP_ESYNCTIMEOUT));
     cr_assert(
             eq(int, rp_arena_free(rp_device_arena(rank->device), data[0], RP_ARENA_DEVICE), RP_OK));
     void *again;
