@@ -82,13 +82,16 @@ static struct reservation *find(const void *ptr, uint64_t *granule)
 rp_status rp_vmm_reserve(int32_t device_id, size_t bytes, void **out)
 {
     struct rp_device *device;
-    if (bytes > SIZE_MAX - GRANULE) {
-        return rp_fail(RP_ENOMEM, "%zu bytes of addresses cannot be reserved", bytes);
-    }
-    const uint64_t granules = (bytes + GRANULE - 1) / GRANULE;
+    const uint64_t granules = bytes / GRANULE + (bytes % GRANULE != 0 ? 1 : 0);
     rp_status st = rp_device_ref(device_id, &device);
     if (st != RP_OK) {
         return st;
+    }
+    const uint64_t most = rp_arena_bytes(rp_device_arena(device)) / GRANULE;
+    if (granules > most) {
+        st = rp_fail(RP_ENOMEM, "device %d has addresses for %llu bytes, and not for %zu",
+                device_id, (unsigned long long)(most * GRANULE), bytes);
+        goto undo_device;
     }
     struct reservation *lot = rp_calloc(1, sizeof(*lot) + granules * sizeof(lot->at[0]));
     if (lot == NULL) {

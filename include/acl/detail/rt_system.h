@@ -63,9 +63,9 @@ typedef aclError (*aclInitCallbackFunc)(const char *configStr, size_t len, void 
 typedef aclError (*aclFinalizeCallbackFunc)(void *userData);
 
 /** Reads the JSON configuration at `configPath` (NULL or {}: defaults). Counted:
- * a repeat returns ACL_ERROR_REPEAT_INITIALIZE, which may be ignored; a repeat
- * with another content returns ACL_ERROR_INVALID_PARAM. No other call depends
- * on it. */
+ * a repeat returns ACL_ERROR_REPEAT_INITIALIZE, which may be ignored. After
+ * aclFinalize it may be called again, and another content than the first
+ * returns ACL_ERROR_INVALID_PARAM. No other call depends on it. */
 ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
 /** Sets the count to 0. What the caller still holds stays valid.
