@@ -22,6 +22,12 @@ uint64_t rp_expand_round_count(const struct rp_expand_request *request)
                                                    : rp_expand_mesh_count(request);
 }
 
+uint64_t rp_expand_window_bytes(const struct rp_expand_request *request)
+{
+    const bool none = request->size == 1 || request->op == RP_OP_BARRIER;
+    return none ? 0 : request->size * rp_expand_slot(request);
+}
+
 // One rank: its output is its input.
 static rp_status expand_alone(const struct rp_expand_request *request, struct rp_task_list **out)
 {

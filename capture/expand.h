@@ -29,6 +29,9 @@ struct rp_expand_request {
  * fits. */
 uint64_t rp_expand_round_count(const struct rp_expand_request *request);
 
+/** rp_expand_window_bytes: how much of each window the ranks' lists use, at most. */
+uint64_t rp_expand_window_bytes(const struct rp_expand_request *request);
+
 /**
  * rp_expand: a new list (malloc; the caller frees it with rp_free).
  * RP_ENOTSUP for an operator that the algorithm does not know, RP_ENOMEM.

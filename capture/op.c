@@ -141,24 +141,16 @@ static void classify(const struct rp_comm *comm, struct rp_op *op)
     record->recv_off = recv;
 }
 
-// Pages of the windows, where this op needs them: exhaustion is an error here and no bus error
-// later.
-static rp_status reserve_windows(struct rp_comm *comm, const struct rp_op *op)
+// The pages that a kernel may use of this rank's windows: exhaustion is an error here and no bus
+// error later. Whether the op is staged hangs on every rank's buffers, so a large one is prepared.
+static rp_status reserve_for_kernel(struct rp_comm *comm, const struct rp_record *record)
 {
-    if (op->record.op == RP_OP_BARRIER) {
-        return RP_OK;
-    }
-    if (op->record.expansion == RP_EXPANSION_AIV) {
-        const bool large = rp_record_send_bytes(&op->record, comm->size) >
-                           rp_min_u64(comm->settings.tuning.small_bytes, RP_SLOT_BYTES);
-        const bool staged = op->record.buffer_class == RP_CLASS_STAGED || !comm->lines.zero_copy;
-        if (!large || !staged) {
-            return RP_OK;
-        }
-    }
-    return comm->size == 1 ? RP_OK : rp_comm_reserve_window(comm);
+    const bool large = rp_record_send_bytes(record, comm->size) >
+                       rp_min_u64(comm->settings.tuning.small_bytes, RP_SLOT_BYTES);
+    return large && comm->size > 1 ? rp_comm_reserve_window(comm, RP_AIV_WINDOW_BYTES) : RP_OK;
 }
 
+// The op's lists, and the pages of the windows that they use.
 static rp_status expand(struct rp_comm *comm, struct rp_op *op)
 {
     const struct rp_record *record = &op->record;
@@ -173,7 +165,8 @@ static rp_status expand(struct rp_comm *comm, struct rp_op *op)
         .count = record->count,
         .window_bytes = comm->lines.window_bytes,
     };
-    return rp_expand_cached(comm, &request, &op->list, &op->tail);
+    const rp_status st = rp_comm_reserve_window(comm, rp_expand_window_bytes(&request));
+    return st == RP_OK ? rp_expand_cached(comm, &request, &op->list, &op->tail) : st;
 }
 
 static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
@@ -209,8 +202,7 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     }
     classify(comm, op);
     op->record.digest = rp_record_digest(&op->record);
-    st = reserve_windows(comm, op);
-    return st == RP_OK && !aiv ? expand(comm, op) : st;
+    return aiv ? reserve_for_kernel(comm, &op->record) : expand(comm, op);
 }
 
 // HCCL_ENTRY_LOG_ENABLE.

@@ -21,6 +21,9 @@
 #include "kernels/line.h"
 #include "kernels/reduce.h"
 
+/* The staged form uses at most this much of each window. */
+#define RP_AIV_WINDOW_BYTES (256u * 1024u)
+
 /* Crossovers in bytes of the exchanged payload per rank; equal on all ranks (agreed at init). */
 struct rp_aiv_tuning {
     uint32_t tiny_bytes;  /* at most RP_LINE_PAYLOAD_BYTES */
@@ -66,7 +69,9 @@ void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_
  * have been read or written, or this rank's part is over.
  *
  * RP_OK     this rank's reads and writes are finished and `done` is marked
- *           (rp_lines_finish); the caller may pass the turn after a flush
+ *           (rp_lines_finish); the caller may pass the turn. `done` is published
+ *           with the next announcement, or by rp_lines_flush, which must come
+ *           before this thread waits for anything; rp_aiv_complete follows
  * RP_AGAIN  waiting (`done` is published) or out of budget; *progress (never
  *           NULL) tells whether anything moved
  * else      the failure; the caller calls rp_lines_fail with lines->culprit

@@ -31,6 +31,7 @@
 #define ROUND_BYTES (512u * 1024u)
 #define SLICED_RANKS_MIN 4 // all-reduce: from here on slices cost less than N reads a rank
 
+static_assert(PARTS * PART_BYTES_MAX <= RP_AIV_WINDOW_BYTES, "what is reserved");
 static_assert(AHEAD <= PARTS, "a part is filled again only after its own fold");
 
 struct plan {

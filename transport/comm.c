@@ -343,16 +343,20 @@ rp_status rp_comm_status(struct rp_comm *comm)
 
 // ---- windows ----
 
-rp_status rp_comm_reserve_window(struct rp_comm *comm)
+rp_status rp_comm_reserve_window(struct rp_comm *comm, uint64_t bytes)
 {
+    const uint64_t wanted = rp_min_u64(bytes, comm->lines.window_bytes);
     // acquire [C5]: pairs with the store below; the pages are there.
-    if (RP_LIKELY(atomic_load_explicit(&comm->window_reserved, memory_order_acquire))) {
+    uint64_t reserved = atomic_load_explicit(&comm->window_reserved, memory_order_acquire);
+    if (RP_LIKELY(reserved >= wanted)) {
         return RP_OK;
     }
-    rp_status st = rp_segment_reserve_window(comm->segment, comm->rank);
-    if (st == RP_OK) {
-        // release [C5]: pairs with the load above.
-        atomic_store_explicit(&comm->window_reserved, true, memory_order_release);
+    rp_status st = rp_segment_reserve_window(comm->segment, comm->rank, wanted);
+    // Another thread may have reserved more meanwhile.
+    while (st == RP_OK && reserved < wanted &&
+            // release [C5]: pairs with the load above.
+            !atomic_compare_exchange_weak_explicit(&comm->window_reserved, &reserved, wanted,
+                    memory_order_release, memory_order_relaxed)) {
     }
     return st;
 }

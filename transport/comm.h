@@ -87,7 +87,7 @@ struct rp_comm {
     _Atomic uint32_t refs;    /* handle + graphs + submissions; freed by the last */
     _Atomic bool destroyed;   /* HcclCommDestroy was called: no new work */
     _Atomic uint32_t deterministic; /* current value */
-    _Atomic bool window_reserved;
+    _Atomic uint64_t window_reserved; /* bytes of each window whose pages are there */
     char cause[RP_COMM_CAUSE_BYTES]; /* sentence of the first failure; written before `error` */
     char remote_cause[RP_COMM_CAUSE_BYTES];          /* written before `remote` */
     uint32_t remote_culprit;                         /* baton: the rank at the bottom of it */
@@ -160,8 +160,8 @@ void rp_comm_fail(struct rp_comm *comm, rp_status status, uint32_t culprit, uint
  * what is known of a peer's. Any thread. */
 RP_MUST_USE rp_status rp_comm_status(struct rp_comm *comm);
 
-/** rp_comm_reserve_window: reserve the pages of this rank's windows (staged ops, HOST_TS). Any
- * thread; cheap when done. */
-RP_MUST_USE rp_status rp_comm_reserve_window(struct rp_comm *comm);
+/** rp_comm_reserve_window: reserve the pages of the first `bytes` (at most all) of this rank's
+ * windows, for staged ops and HOST_TS. Any thread; cheap when done. */
+RP_MUST_USE rp_status rp_comm_reserve_window(struct rp_comm *comm, uint64_t bytes);
 
 #endif

@@ -57,7 +57,7 @@ struct rp_segment {
     struct header header; // as checked
     struct layout layout;
     pthread_mutex_t reserve_lock; // one reservation at a time: a failed one takes pages back
-    bool *reserved;               // [ranks], under reserve_lock
+    uint64_t *reserved;           // [ranks], bytes of each window, under reserve_lock
 };
 
 // Every mapping of this process. Lock order: nothing is taken under it.
@@ -118,7 +118,7 @@ void rp_segment_peer(const struct rp_segment *segment, uint32_t rank, struct rp_
 static struct rp_segment *segment_alloc(uint32_t ranks)
 {
     struct rp_segment *segment = rp_calloc(1, sizeof(*segment));
-    bool *reserved = rp_calloc(ranks, sizeof(*reserved));
+    uint64_t *reserved = rp_calloc(ranks, sizeof(*reserved));
     if (segment == NULL || reserved == NULL) {
         rp_free(segment);
         rp_free(reserved);
@@ -402,17 +402,38 @@ uint64_t rp_segment_base(const struct rp_segment *segment)
     return segment->header.base;
 }
 
-rp_status rp_segment_reserve_window(struct rp_segment *segment, uint32_t rank)
+// Bytes [from, to) of both windows of rank `rank`; all of them or none.
+static rp_status reserve_part(
+        const struct rp_segment *segment, uint32_t rank, uint64_t from, uint64_t to)
 {
+    static const char what[] = "the communicator's buffers (HCCL_BUFFSIZE)";
     const struct layout *lay = &segment->layout;
+    const uint64_t window_in = lay->windows_off + rank * 2 * lay->window_stride;
+    const uint64_t window_out = window_in + lay->window_stride;
+    rp_status st = rp_memory_reserve(segment->fd, window_in + from, to - from, what);
+    if (st != RP_OK) {
+        return st;
+    }
+    st = rp_memory_reserve(segment->fd, window_out + from, to - from, what);
+    if (st != RP_OK) {
+        rp_memory_punch(segment->fd, window_in + from, to - from);
+    }
+    return st;
+}
+
+rp_status rp_segment_reserve_window(struct rp_segment *segment, uint32_t rank, uint64_t bytes)
+{
+    const uint64_t stride = segment->layout.window_stride;
+    const uint64_t wanted = bytes < stride ? rp_align_up(bytes, WINDOW_ALIGN) : stride;
     rp_status st = RP_OK;
     assert(rank < segment->header.ranks);
     pthread_mutex_lock(&segment->reserve_lock);
-    if (!segment->reserved[rank] && lay->window_stride > 0) {
-        st = rp_memory_reserve(segment->fd, lay->windows_off + rank * 2 * lay->window_stride,
-                2 * lay->window_stride, "the communicator's buffers (HCCL_BUFFSIZE)");
+    if (wanted > segment->reserved[rank]) {
+        st = reserve_part(segment, rank, segment->reserved[rank], wanted);
+        if (st == RP_OK) {
+            segment->reserved[rank] = wanted;
+        }
     }
-    segment->reserved[rank] = segment->reserved[rank] || st == RP_OK;
     pthread_mutex_unlock(&segment->reserve_lock);
     return st;
 }

@@ -61,8 +61,13 @@ void rp_segment_peer(const struct rp_segment *segment, uint32_t rank, struct rp_
 uint64_t rp_segment_window_bytes(const struct rp_segment *segment);
 uint64_t rp_segment_base(const struct rp_segment *segment);
 
-/** rp_segment_reserve_window: reserve the pages of rank `rank`'s windows. Cheap when done before.
- *  RP_ENOMEM says how many bytes were needed. */
-RP_MUST_USE rp_status rp_segment_reserve_window(struct rp_segment *segment, uint32_t rank);
+/**
+ * rp_segment_reserve_window: reserve the pages of the first `bytes` (rounded up, at most all) of
+ * rank `rank`'s window in and window out. Cheap when done before.
+ *
+ *   RP_ENOMEM  says how many bytes were needed; nothing more is reserved than before
+ */
+RP_MUST_USE rp_status rp_segment_reserve_window(
+        struct rp_segment *segment, uint32_t rank, uint64_t bytes);
 
 #endif

@@ -37,7 +37,7 @@ static void *make_and_retire(void *arg)
             return NULL;
         }
         atomic_store(&known[rank], comm);
-        if (rp_comm_reserve_window(comm) != RP_OK) {
+        if (rp_comm_reserve_window(comm, 4096u << rank) != RP_OK) {
             fail("reserve_window");
         }
         if (!rp_comm_retire(comm)) {

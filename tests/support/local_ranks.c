@@ -69,7 +69,7 @@ void local_comm_open(struct local_ranks *ranks, const char *name, struct rp_comm
             "rp_segment_create");
     for (uint32_t r = 0; r < ranks->size; r++) {
         need(make_comm(ranks, r, name, segment, &comm[r]), "rp_comm_create");
-        need(rp_comm_reserve_window(comm[r]), "rp_comm_reserve_window");
+        need(rp_comm_reserve_window(comm[r], LOCAL_WINDOW_BYTES), "rp_comm_reserve_window");
     }
     rp_segment_unref(segment);
 }

@@ -301,12 +301,12 @@ Test(comm, window_is_reserved_once_and_for_this_rank_only)
     node_local_open(&local, 2, WINDOW_BYTES);
     int fd = rp_segment_fd(local.comm[0]->segment);
     fstat(fd, &before);
-    cr_assert(eq(int, rp_comm_reserve_window(local.comm[0]), RP_OK));
-    cr_assert(eq(int, rp_comm_reserve_window(local.comm[0]), RP_OK));
+    cr_assert(eq(int, rp_comm_reserve_window(local.comm[0], WINDOW_BYTES), RP_OK));
+    cr_assert(eq(int, rp_comm_reserve_window(local.comm[0], WINDOW_BYTES), RP_OK));
     fstat(fd, &after);
     cr_assert(eq(u64, (uint64_t)(after.st_blocks - before.st_blocks) * 512, 2 * WINDOW_BYTES));
-    cr_assert(local.comm[0]->window_reserved);
-    cr_assert(not(local.comm[1]->window_reserved));
+    cr_assert(eq(u64, local.comm[0]->window_reserved, WINDOW_BYTES));
+    cr_assert(eq(u64, local.comm[1]->window_reserved, 0));
     node_local_close(&local);
 }
 

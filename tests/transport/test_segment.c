@@ -116,13 +116,30 @@ Test(segment, all_but_the_windows_is_reserved)
     memset(peer.block, 0, sizeof(*peer.block));
     memset(peer.slot[0], 1, 2 * RP_SLOT_BYTES);
     cr_assert(eq(u64, pages_bytes(fd), control));
-    cr_assert(eq(int, rp_segment_reserve_window(segment, 1), RP_OK));
+    cr_assert(eq(int, rp_segment_reserve_window(segment, 1, 8 * MIB), RP_OK));
     cr_assert(eq(u64, pages_bytes(fd), control + 16 * MIB));
     memset(peer.window_in, 1, 8 * MIB);
     memset(peer.window_out, 1, 8 * MIB);
     cr_assert(eq(u64, pages_bytes(fd), control + 16 * MIB));
-    cr_assert(eq(int, rp_segment_reserve_window(segment, 1), RP_OK)); // again: nothing more
+    cr_assert(
+            eq(int, rp_segment_reserve_window(segment, 1, 8 * MIB), RP_OK)); // again: nothing more
     cr_assert(eq(u64, pages_bytes(fd), control + 16 * MIB));
+    rp_segment_unref(segment);
+}
+
+Test(segment, windows_are_reserved_as_far_as_they_are_used)
+{
+    struct rp_segment *segment = leader(2, 8 * MIB);
+    const int fd = rp_segment_fd(segment);
+    const uint64_t control = pages_bytes(fd);
+    static const struct {
+        uint64_t asked, there; // bytes of each window
+    } rows[] = { { 0, 0 }, { 1, 65536 }, { 65536, 65536 }, { 65537, 131072 }, { 4096, 131072 },
+        { 8 * MIB - 1, 8 * MIB }, { UINT64_MAX, 8 * MIB } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cr_assert(eq(int, rp_segment_reserve_window(segment, 1, rows[i].asked), RP_OK));
+        cr_assert(eq(u64, pages_bytes(fd), control + 2 * rows[i].there), "row %zu", i);
+    }
     rp_segment_unref(segment);
 }
 
@@ -236,7 +253,7 @@ static rp_status open_of_child(int spoil, struct rp_segment **segment)
         cr_assert(eq(str, (char *)peer.slot[1], "from the leader"));
         memcpy(peer.slot[0], "from the member", 16);
         cr_assert(eq(u64, rp_segment_window_bytes(*segment), 100000));
-        cr_assert(eq(int, rp_segment_reserve_window(*segment, 1), RP_OK));
+        cr_assert(eq(int, rp_segment_reserve_window(*segment, 1, 100000), RP_OK));
         memset(peer.window_out, 3, 100000);
     } else {
         cr_assert(eq(uint, fds_open(), fds - 1)); // consumed
@@ -329,7 +346,7 @@ Test(segment, windows_that_do_not_fit_memory_are_an_error_and_cost_none)
     rp_memory_room_read("", &room);
     struct rp_segment *segment = leader(1, room.limit_bytes);
     uint64_t control = pages_bytes(rp_segment_fd(segment));
-    cr_assert(eq(int, rp_segment_reserve_window(segment, 0), RP_ENOMEM));
+    cr_assert(eq(int, rp_segment_reserve_window(segment, 0, UINT64_MAX), RP_ENOMEM));
     assert_sentence("HCCL_BUFFSIZE");
     cr_assert(eq(u64, pages_bytes(rp_segment_fd(segment)), control));
     rp_segment_unref(segment);
