@@ -49,6 +49,9 @@ rp_status rp_graph_create(struct rp_context *context, struct rp_graph **out)
         rp_free(graph);
         return st;
     }
+    if (context != NULL) {
+        rp_context_ref(context); // a graph may outlive its context's last user
+    }
     *out = graph;
     return RP_OK;
 }
@@ -93,6 +96,9 @@ void rp_graph_destroy(struct rp_graph *graph)
     rp_graph_drop_recording(graph);
     if (graph->program != NULL) {
         rp_program_unref(graph->program);
+    }
+    if (graph->context != NULL) {
+        rp_context_unref(graph->context);
     }
     graph->magic = 0;
     rp_free(graph);

@@ -63,7 +63,8 @@ struct rp_graph {
     struct rp_program *program; /* after freeze */
 };
 
-/** rp_graph_create: empty graph of `context`, entered into the handle registry. */
+/** rp_graph_create: empty graph of `context` (referenced; NULL only in tests), entered into the
+ * handle registry. */
 RP_MUST_USE rp_status rp_graph_create(struct rp_context *context, struct rp_graph **out);
 
 /** rp_graph_from_handle: a live graph, NULL otherwise. */
