@@ -7,6 +7,7 @@
  * The two runs take turns, epoch by epoch, so that a machine that changes its
  * speed meanwhile does so for both.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include "trainer.h"
+
+#define MAX_RANKS 8
 
 enum mode { MODE_EAGER = 1, MODE_GRAPH = 2, MODE_BOTH = 3 };
 
@@ -73,7 +76,7 @@ static int parse_options(int argc, char **argv, struct options *options)
             fputs(help, stdout);
             exit(0);
         } else if (strcmp(argv[i], "--ranks") == 0) {
-            bad = parse_number(value, 1, 8, &options->ranks);
+            bad = parse_number(value, 1, MAX_RANKS, &options->ranks);
         } else if (strcmp(argv[i], "--epochs") == 0) {
             bad = parse_number(value, 1, 40, &options->epochs);
         } else if (strcmp(argv[i], "--mode") == 0) {
@@ -86,7 +89,7 @@ static int parse_options(int argc, char **argv, struct options *options)
             return -1;
         }
         if (bad) {
-            fprintf(stderr, "train_digits: '%s' does not take '%s'\n\n%s", argv[i], value, help);
+            fprintf(stderr, "train_digits: %s does not take '%s'\n\n%s", argv[i], value, help);
             return -1;
         }
         i++;
@@ -239,15 +242,22 @@ static int run_rank(
     return bad;
 }
 
-/* Waits for every rank; the first failure decides. */
-static int wait_for_ranks(int ranks)
+/* Waits for every rank. When one fails the others would wait for it: they are ended. */
+static int wait_for_ranks(const pid_t *pid, int ranks)
 {
     int result = 0;
     for (int r = 0; r < ranks; r++) {
         int status = 0;
-        if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-            result = 1;
+        const pid_t ended = wait(&status);
+        if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+            continue;
         }
+        for (int other = 0; result == 0 && other < ranks; other++) {
+            if (pid[other] != ended) {
+                kill(pid[other], SIGTERM);
+            }
+        }
+        result = 1;
     }
     return result;
 }
@@ -270,21 +280,26 @@ int main(int argc, char **argv)
         perror("train_digits: mmap");
         return 1;
     }
-    printf("train_digits: %d rank processes, %d epochs of %d steps, batch %d a rank\n\n",
+    printf("train_digits: %d rank processes, %d epochs of %d steps, batch %d a rank\n",
             options.ranks, options.epochs, model_steps_per_epoch(options.ranks), BATCH);
+    if (options.ranks > sysconf(_SC_NPROCESSORS_ONLN)) {
+        printf("(more ranks than cores: the times below are mostly waiting for a core)\n");
+    }
+    printf("\n");
     fflush(stdout);
     // Ranks are forked before the first acl or Hccl call, as the runtime asks.
+    pid_t pid[MAX_RANKS];
     for (int rank = 0; rank < options.ranks; rank++) {
-        const pid_t pid = fork();
-        if (pid == 0) {
+        pid[rank] = fork();
+        if (pid[rank] == 0) {
             const int bad = run_rank(&options, &digits, shared, rank);
             fflush(stdout);
             _exit(bad ? 1 : 0);
         }
-        if (pid < 0) {
+        if (pid[rank] < 0) {
             perror("train_digits: fork");
             return 1;
         }
     }
-    return wait_for_ranks(options.ranks);
+    return wait_for_ranks(pid, options.ranks);
 }

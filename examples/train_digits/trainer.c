@@ -13,8 +13,8 @@ double seconds_now(void)
 
 int failed(const char *what, int code)
 {
-    const char *why = aclGetRecentErrMsg();
-    fprintf(stderr, "train_digits: %s failed with %d: %s\n", what, code, why ? why : "no message");
+    const char *why = aclGetRecentErrMsg(); // a line each, newest first
+    fprintf(stderr, "train_digits: %s failed with %d: %s", what, code, why ? why : "no message\n");
     return -1;
 }
 
