@@ -38,9 +38,15 @@ static void init_locks(void)
 rp_status rp_device_check_id(int32_t id)
 {
     const uint32_t count = rp_device_count();
+    if (count == 0) {
+        return rp_fail(RP_EDEVICE,
+                "device id %d: no device is visible; ASCEND_RT_VISIBLE_DEVICES names none of the "
+                "%u",
+                id, rp_env_device()->device_count);
+    }
     if (id < 0 || (uint32_t)id >= count) {
         return rp_fail(RP_EDEVICE, "device id %d is not in 0 .. %u (%u devices are visible)", id,
-                count == 0 ? 0 : count - 1, count);
+                count - 1, count);
     }
     return RP_OK;
 }
