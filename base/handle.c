@@ -181,6 +181,18 @@ bool rp_handle_live(enum rp_handle_kind kind, const void *object)
            find(current_table(&sets[kind]), (uintptr_t)object) != NULL;
 }
 
+bool rp_handle_ref(enum rp_handle_kind kind, void *object, void (*ref)(void *object))
+{
+    struct set *set = &sets[kind];
+    pthread_mutex_lock(&set->lock);
+    const bool live = rp_handle_live(kind, object);
+    if (live) {
+        ref(object);
+    }
+    pthread_mutex_unlock(&set->lock);
+    return live;
+}
+
 void rp_handle_each(enum rp_handle_kind kind, void (*fn)(void *object, void *arg), void *arg)
 {
     struct set *set = &sets[kind];

@@ -39,6 +39,13 @@ bool rp_handle_remove(enum rp_handle_kind kind, const void *object);
 /** rp_handle_live: whether `object` is a live handle of this kind; any pointer may be asked. */
 bool rp_handle_live(enum rp_handle_kind kind, const void *object);
 
+/**
+ * rp_handle_ref: if `object` is a live handle, call ref(object) before anyone can remove it, and
+ * return true. For calls that may outlast a destroy by another thread: the handle's own reference
+ * is dropped only after the handle was removed, so there is one to add to.
+ */
+bool rp_handle_ref(enum rp_handle_kind kind, void *object, void (*ref)(void *object));
+
 /** rp_handle_each: call fn for every live handle of a kind, in no order, under the set's mutex. */
 void rp_handle_each(enum rp_handle_kind kind, void (*fn)(void *object, void *arg), void *arg);
 

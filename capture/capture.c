@@ -65,6 +65,7 @@ static rp_status add_stream(struct rp_capture *capture, struct rp_stream *stream
     if (st != RP_OK) {
         return st;
     }
+    rp_stream_ref(stream); // a reset by force may end it while it captures
     stream->capture = capture;
     // release [C2]: pairs with the load in rp_stream_submit; `capture` is set.
     atomic_store_explicit(&stream->submit, &rp_submit_capture, memory_order_release);
@@ -89,6 +90,7 @@ static void close_capture(struct rp_capture *capture)
         stream->cache_op_info = 0;
         atomic_store_explicit(&stream->submit, &rp_submit_eager, memory_order_release);
         atomic_store_explicit(&stream->capture_status, RP_CAPTURE_NONE, memory_order_release);
+        rp_stream_unref(stream);
     }
     for (uint32_t e = 0; e < capture->event_count; e++) {
         if (capture->event[e]->capture == capture) {
@@ -97,8 +99,7 @@ static void close_capture(struct rp_capture *capture)
         rp_event_unref(capture->event[e]);
     }
     // relaxed: read for the unsafe-call rule only, which other threads may see a moment later.
-    atomic_fetch_sub_explicit(
-            &capture->origin->context->captures[capture->mode], 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&graph->context->captures[capture->mode], 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(
             &capture->thread->own_captures[capture->mode], 1, memory_order_relaxed);
     rp_thread_unref(capture->thread);

@@ -3,6 +3,7 @@
 #include <acl/acl_rt.h>
 
 #include "base/error.h"
+#include "base/handle.h"
 #include "capture/capture.h"
 #include "transport/comm.h"
 
@@ -244,13 +245,19 @@ static rp_status destroy(aclmdlRI model)
     if (st != RP_OK) {
         return st;
     }
+    if (!rp_handle_remove(RP_HANDLE_GRAPH, graph)) {
+        return RP_OK; // another thread destroys it
+    }
     st = rp_device_wait(graph->context->device, program_idle, graph->program, DESTROY_WAIT_NS,
             RP_EMODELRUNNING);
-    if (st != RP_OK) {
-        return rp_fail(st, "aclmdlRIDestroy: graph %u is still queued or running", graph->id);
+    if (st == RP_OK) {
+        rp_graph_destroy(graph);
+        return RP_OK;
     }
-    rp_graph_destroy(graph);
-    return RP_OK;
+    const uint32_t id = graph->id;
+    const rp_status kept = rp_handle_add(RP_HANDLE_GRAPH, graph); // it lives on
+    return kept != RP_OK ? kept
+                         : rp_fail(st, "aclmdlRIDestroy: graph %u is still queued or running", id);
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI)

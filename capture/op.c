@@ -15,6 +15,7 @@
 #include "capture/select.h"
 #include "kernels/dtype.h"
 #include "replay/context.h"
+#include "replay/place.h"
 
 // Of all ranks' blocks together. The chip's own limit, 2^35 - 1 elements, is none here.
 #define BYTES_MAX (UINT64_C(1) << 62)
@@ -117,23 +118,51 @@ static bool exactly_in_place(
                                    : send == recv + rank * send_bytes;
 }
 
-// Where the buffers lie. What peers can reach at one offset of the arena, and what does not disturb
-// itself, is contiguous; everything else goes through windows.
+// A call that runs past the end of an allocation would have every rank read and write what lies
+// behind it. Host memory that is none of ours cannot be checked.
+static rp_status check_buffers(
+        const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_op *op)
+{
+    if (call->op == RP_OP_BARRIER) {
+        return RP_OK;
+    }
+    const uint64_t send_bytes = rp_record_send_bytes(&op->record, comm->size);
+    const uint64_t recv_bytes = rp_record_recv_bytes(&op->record, comm->size);
+    const bool one_buffer = op->send == op->recv && send_bytes == recv_bytes;
+    enum rp_place place;
+    rp_status st = rp_place_of(op->send, send_bytes, one_buffer ? "the buffer" : "sendBuf", &place);
+    if (st != RP_OK || one_buffer) {
+        return st;
+    }
+    st = rp_place_of(op->recv, recv_bytes, "recvBuf", &place);
+    const uint64_t send = (uint64_t)(uintptr_t)op->send;
+    const uint64_t recv = (uint64_t)(uintptr_t)op->recv;
+    // Refused and not staged: a round's result would overwrite what later rounds still read.
+    if (st == RP_OK && overlaps(send, send_bytes, recv, recv_bytes) &&
+            !exactly_in_place(send, send_bytes, recv, recv_bytes, comm->rank)) {
+        return rp_fail(RP_EPARAM,
+                "%s: sendBuf %p (%" PRIu64 " bytes) and recvBuf %p (%" PRIu64 " bytes) overlap, "
+                "and neither as one buffer nor as rank %" PRIu32 "'s own block",
+                call->api, op->send, send_bytes, op->recv, recv_bytes, comm->rank);
+    }
+    return st;
+}
+
+// Where the buffers lie. What peers can reach at one offset of the arena is contiguous; everything
+// else goes through windows.
 static void classify(const struct rp_comm *comm, struct rp_op *op)
 {
     struct rp_record *record = &op->record;
-    const uint64_t send_bytes = rp_record_send_bytes(record, comm->size);
-    const uint64_t recv_bytes = rp_record_recv_bytes(record, comm->size);
     record->buffer_class = RP_CLASS_CONTIGUOUS;
     if (record->op == RP_OP_BARRIER) {
         return;
     }
+    const uint64_t send_bytes = rp_record_send_bytes(record, comm->size);
+    const uint64_t recv_bytes = rp_record_recv_bytes(record, comm->size);
     uint64_t send = 0;
     uint64_t recv = 0;
-    const bool reachable = rp_arena_offset(comm->arena, op->send, send_bytes, &send) &&
-                           rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv);
-    if (!reachable || (overlaps(send, send_bytes, recv, recv_bytes) &&
-                              !exactly_in_place(send, send_bytes, recv, recv_bytes, comm->rank))) {
+    if (!rp_arena_offset(comm->arena, op->send, send_bytes, &send) ||
+            !rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv)) {
         record->buffer_class = RP_CLASS_STAGED;
         return;
     }
@@ -199,6 +228,10 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     };
     if (call->op == RP_OP_BARRIER) {
         op->timeout_ns = 0; // a barrier waits as long as it takes
+    }
+    st = check_buffers(call, comm, op);
+    if (st != RP_OK) {
+        return st;
     }
     classify(comm, op);
     op->record.digest = rp_record_digest(&op->record);

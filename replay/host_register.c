@@ -6,9 +6,11 @@
 #include "replay/host_register.h"
 
 #include <acl/acl_rt.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -59,6 +61,23 @@ bool rp_host_range_find(const void *ptr, void **start, uint64_t *bytes)
     return range != NULL;
 }
 
+// Whether every page exists. mincore fails with ENOMEM where nothing is mapped; what it writes of
+// the others is of no interest.
+static bool is_mapped(const void *ptr, uint64_t size)
+{
+    unsigned char pages[256];
+    const uint64_t step_bytes = sizeof(pages) * ALIGN_BYTES;
+    for (uint64_t at = 0; at < size; at += step_bytes) {
+        void *from = (void *)((uintptr_t)ptr + at); // mincore takes no const, but only looks
+        const uint64_t left_bytes = size - at;
+        const size_t bytes = (size_t)(left_bytes < step_bytes ? left_bytes : step_bytes);
+        if (mincore(from, bytes, pages) != 0 && errno == ENOMEM) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static rp_status check_memory(const void *ptr, uint64_t size, bool pins)
 {
     struct rp_location at;
@@ -76,7 +95,10 @@ static rp_status check_memory(const void *ptr, uint64_t size, bool pins)
                 (unsigned long long)size, ptr);
     }
     if (rp_arena_find(ptr) == NULL) {
-        return RP_OK;
+        return is_mapped(ptr, size)
+                       ? RP_OK
+                       : rp_fail(RP_EPARAM, "ptr %p: there is no memory at some of the %llu bytes",
+                                 ptr, (unsigned long long)size);
     }
     if (!rp_locate(ptr, &at) || at.place != RP_PLACE_PINNED) {
         return rp_fail(RP_EPARAM, "ptr %p is not host memory", ptr);

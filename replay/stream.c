@@ -392,6 +392,11 @@ static rp_status resolve_for_wait(
     return RP_OK;
 }
 
+static void hold(void *stream)
+{
+    rp_stream_ref(stream);
+}
+
 static rp_status synchronize(aclrtStream handle, const char *call, int32_t timeout_ms)
 {
     struct rp_stream *stream;
@@ -400,12 +405,18 @@ static rp_status synchronize(aclrtStream handle, const char *call, int32_t timeo
         return rp_fail(
                 RP_EPARAM, "timeout is %d ms; it can be -1 (no limit) or more than 0", timeout_ms);
     }
-    const rp_status st = resolve_for_wait(handle, call, &stream, &waits);
+    rp_status st = resolve_for_wait(handle, call, &stream, &waits);
     if (st != RP_OK || !waits) {
         return st;
     }
-    return rp_stream_drain(
+    // Another thread may end the stream by force while this one waits for it.
+    if (!rp_handle_ref(RP_HANDLE_STREAM, stream, hold)) {
+        return rp_fail(RP_EHANDLE, "%s: stream %p was destroyed meanwhile", call, handle);
+    }
+    st = rp_stream_drain(
             stream, timeout_ms == -1 ? UINT64_MAX : (uint64_t)timeout_ms * RP_NS_PER_MS);
+    rp_stream_unref(stream);
+    return st;
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream)
