@@ -2,7 +2,10 @@
 // the op takes one exchange, and no rank touches a peer's buffers: it is complete at once.
 //
 // Cost: one copy of the payload; all-reduce reads N payloads on each rank, the others what they
-// need. Slots are read in pieces, so that N of them stay within a step's budget.
+// need. Slots are read in pieces, so that N of them stay within a step's budget. The own slot is
+// for the peers only: here the input itself is in cache.
+
+#include <string.h>
 
 #include "kernels/aiv_forms.h"
 
@@ -31,7 +34,8 @@ static rp_status fold(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, 
         const uint64_t bytes = rp_min_u64(op->block_bytes - op->offset, PIECE_BYTES);
         void *dst = op->recv + op->offset;
         for (uint32_t q = 0; q < lines->size; q++) {
-            lines->srcs[q] = slot_of(op, q) + at + op->offset;
+            const uint8_t *input = q == lines->rank ? op->send : slot_of(op, q);
+            lines->srcs[q] = input + at + op->offset;
         }
         rp_aiv_fold(op, &dst, 1, bytes);
         op->offset += bytes;
@@ -43,8 +47,15 @@ static rp_status fold(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, 
 
 static rp_status gather(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
 {
+    const uint32_t rank = op->lines->rank;
     uint64_t spent = 0;
+    if (op->peer == 0) {
+        memmove(op->recv + rank * op->block_bytes, op->send, op->block_bytes);
+    }
     for (; op->peer < op->lines->size; op->peer++) {
+        if (op->peer == rank) {
+            continue;
+        }
         if (spent >= budget_bytes && spent != 0) {
             return RP_AGAIN;
         }

@@ -12,15 +12,34 @@ static const uint8_t *payload_of(const struct rp_aiv_op *op, uint32_t q)
     return op->lines->peer[q].block->line[op->seq % 2].payload; // ordered by [L1]
 }
 
-// Every input is read from a line, also the own one: the output may be the input.
+// The inputs are folded from copies: a vector load at a payload reaches into the next line, which
+// its owner is about to write. The own input does not come from the own line, whose stores may
+// still be on their way: to load from it would be to wait for them, half of an exchange.
 static void fold(struct rp_aiv_op *op, uint64_t at)
 {
     struct rp_lines *lines = op->lines;
     void *dst = op->recv;
     for (uint32_t q = 0; q < lines->size; q++) {
-        lines->srcs[q] = payload_of(op, q) + at;
+        uint8_t *copy = lines->copies + (size_t)q * RP_CACHELINE;
+        if (q == lines->rank) {
+            memcpy(copy, op->send, rp_record_send_bytes(&op->record, lines->size));
+        } else {
+            memcpy(copy, payload_of(op, q), RP_LINE_PAYLOAD_BYTES);
+        }
+        lines->srcs[q] = copy + at;
     }
     rp_aiv_fold(op, &dst, 1, op->block_bytes);
+}
+
+static void gather(struct rp_aiv_op *op)
+{
+    const struct rp_lines *lines = op->lines;
+    memmove(op->recv + lines->rank * op->block_bytes, op->send, op->block_bytes);
+    for (uint32_t q = 0; q < lines->size; q++) {
+        if (q != lines->rank) {
+            memcpy(op->recv + q * op->block_bytes, payload_of(op, q), op->block_bytes);
+        }
+    }
 }
 
 rp_status rp_aiv_tiny_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
@@ -38,9 +57,7 @@ rp_status rp_aiv_tiny_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *pr
         fold(op, op->lines->rank * op->block_bytes);
         break;
     case RP_OP_ALL_GATHER:
-        for (uint32_t q = 0; q < op->lines->size; q++) {
-            memcpy(op->recv + q * op->block_bytes, payload_of(op, q), op->block_bytes);
-        }
+        gather(op);
         break;
     case RP_OP_BROADCAST:
         if (op->record.root != op->lines->rank) {

@@ -19,6 +19,13 @@ void rp_rank_block_init(struct rp_rank_block *block, uint64_t base)
     }
 }
 
+// Ranks that are threads of one process allocate these one after the other and write them in every
+// op: they must not share a cache line, nor a pair of lines that is fetched together.
+static void *calloc_apart(uint32_t count, size_t bytes)
+{
+    return rp_aligned_calloc(2 * RP_CACHELINE, rp_align_up(count * bytes, 2 * RP_CACHELINE));
+}
+
 rp_status rp_lines_init(struct rp_lines *lines, uint32_t rank, uint32_t size, uint64_t base)
 {
     *lines = (struct rp_lines){
@@ -31,11 +38,13 @@ rp_status rp_lines_init(struct rp_lines *lines, uint32_t rank, uint32_t size, ui
         .completed = base,
         .culprit = RP_NO_RANK,
     };
-    lines->peer = rp_calloc(size, sizeof(*lines->peer));
+    lines->peer = calloc_apart(size, sizeof(*lines->peer));
     lines->bells = rp_calloc(size, sizeof(*lines->bells));
-    lines->srcs = rp_calloc(size, sizeof(*lines->srcs));
-    lines->dsts = rp_calloc(size, sizeof(*lines->dsts));
-    if (lines->peer == NULL || lines->bells == NULL || lines->srcs == NULL || lines->dsts == NULL) {
+    lines->srcs = calloc_apart(size, sizeof(*lines->srcs));
+    lines->dsts = calloc_apart(size, sizeof(*lines->dsts));
+    lines->copies = calloc_apart(size, RP_CACHELINE);
+    if (lines->peer == NULL || lines->bells == NULL || lines->srcs == NULL || lines->dsts == NULL ||
+            lines->copies == NULL) {
         rp_lines_fini(lines);
         return rp_fail(RP_ENOMEM, "no memory for the table of the communicator's %u ranks", size);
     }
@@ -52,10 +61,12 @@ void rp_lines_fini(struct rp_lines *lines)
     rp_free(lines->bells);
     rp_free(lines->srcs);
     rp_free(lines->dsts);
+    rp_free(lines->copies);
     lines->peer = NULL;
     lines->bells = NULL;
     lines->srcs = NULL;
     lines->dsts = NULL;
+    lines->copies = NULL;
     lines->bell_count = 0;
 }
 
@@ -73,10 +84,10 @@ void rp_lines_add_bell(struct rp_lines *lines, struct rp_doorbell_end *bell)
 void rp_peer_look(struct rp_peer *peer)
 {
     for (unsigned i = 0; i < 2; i++) {
-        // seq_cst [L1] [L3] [D1]: pairs with the store in rp_lines_announce.
+        // seq_cst [L1] [D1]: pairs with the store in rp_lines_announce_quietly.
         const uint64_t arrived =
                 atomic_load_explicit(&peer->block->line[i].arrived, memory_order_seq_cst);
-        // seq_cst [L2] [D1]: pairs with the stores in rp_lines_announce and rp_lines_flush.
+        // seq_cst [L2] [D1]: pairs with the stores there and in rp_lines_flush_quietly.
         const uint64_t done =
                 atomic_load_explicit(&peer->block->line[i].done, memory_order_seq_cst);
         peer->seen_arrived = rp_max_u64(peer->seen_arrived, arrived);
@@ -148,6 +159,14 @@ rp_status rp_lines_ready(struct rp_lines *lines)
 rp_status rp_lines_announce(struct rp_lines *lines, const struct rp_record *record,
         const void *payload, size_t payload_bytes)
 {
+    const rp_status st = rp_lines_announce_quietly(lines, record, payload, payload_bytes);
+    rp_lines_settle(lines);
+    return st;
+}
+
+rp_status rp_lines_announce_quietly(struct rp_lines *lines, const struct rp_record *record,
+        const void *payload, size_t payload_bytes)
+{
     const rp_status st = rp_lines_ready(lines);
     if (st != RP_OK) {
         return st;
@@ -169,26 +188,31 @@ rp_status rp_lines_announce(struct rp_lines *lines, const struct rp_record *reco
     atomic_store_explicit(&line->word, slot->digest, memory_order_relaxed);
     // release [L2]: a peer may look at `done` alone.
     atomic_store_explicit(&line->done, lines->finished, memory_order_release);
-    // seq_cst [L1] [L3] [D1]: pairs with the loads of `arrived`, and stands before our own look at
-    // the peers' `revoked_from` and `sleeping`.
-    atomic_store_explicit(&line->arrived, seq, memory_order_seq_cst);
+    // release [L1]: pairs with the loads of `arrived`; rp_lines_settle follows.
+    atomic_store_explicit(&line->arrived, seq, memory_order_release);
     lines->announced = seq;
     lines->published = lines->finished;
-    rp_lines_ring(lines);
+    lines->ring_due = true;
     return RP_OK;
 }
 
-void rp_lines_flush(struct rp_lines *lines)
+void rp_lines_flush_quietly(struct rp_lines *lines)
 {
     if (lines->finished <= lines->published) {
         return;
     }
     // The line that is written next: peers are polling the other one.
     struct rp_line *line = &lines->peer[lines->rank].block->line[(lines->announced + 1) % 2];
-    // seq_cst [L2] [D1]: pairs with the loads of `done`; stands before the look at `sleeping`.
-    atomic_store_explicit(&line->done, lines->finished, memory_order_seq_cst);
+    // release [L2]: pairs with the loads of `done`; rp_lines_settle follows.
+    atomic_store_explicit(&line->done, lines->finished, memory_order_release);
     lines->published = lines->finished;
-    rp_lines_ring(lines);
+    lines->ring_due = true;
+}
+
+void rp_lines_flush(struct rp_lines *lines)
+{
+    rp_lines_flush_quietly(lines);
+    rp_lines_settle(lines);
 }
 
 void rp_lines_complete(struct rp_lines *lines, uint64_t seq)

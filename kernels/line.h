@@ -135,9 +135,10 @@ struct rp_lines {
     uint64_t completed;    /* every op up to here is complete on this rank */
     uint64_t stage_round;  /* staged rounds this rank has finished */
     uint32_t culprit;      /* rank named by the last failure that a function here returned */
-    bool ring_due;         /* `arrived` was stored, and sleepers were not looked for yet */
+    bool ring_due;         /* a counter was stored, and sleepers were not looked for yet */
     const void **srcs;     /* [size], scratch of the kernel that is being stepped */
     void **dsts;           /* [size], the same */
+    uint8_t *copies;       /* [size] x RP_CACHELINE, the same */
 };
 
 /** rp_rank_block_init: counters at `base`, the rest 0. By the block's owner, before peers map it.
@@ -326,8 +327,12 @@ static inline void rp_lines_finish(struct rp_lines *lines, uint64_t seq)
     lines->finished = seq;
 }
 
-/** rp_lines_flush: publish `done` if it is ahead of what peers see. Before every wait. */
+/**
+ * rp_lines_flush: publish `done` if it is ahead of what peers see, and settle.
+ * Before every wait. rp_lines_flush_quietly leaves settling to the caller.
+ */
 void rp_lines_flush(struct rp_lines *lines);
+void rp_lines_flush_quietly(struct rp_lines *lines);
 
 /**
  * rp_lines_complete: op `seq` is complete on this rank. Ops may complete out of
@@ -355,11 +360,11 @@ static inline void rp_lines_fence(void)
 #endif
 }
 
-/** rp_lines_settle: ring for an announcement that has not been rung for. */
+/** rp_lines_settle: ring for the counters that were stored quietly. */
 static inline void rp_lines_settle(struct rp_lines *lines)
 {
     if (lines->ring_due) {
-        // seq_cst [L3] [D1]: between our `arrived` and the looks at the peers' `sleeping` and
+        // seq_cst [L3] [D1]: between our counters and the looks at the peers' `sleeping` and
         // `revoked_from`.
         rp_lines_fence();
         lines->ring_due = false;

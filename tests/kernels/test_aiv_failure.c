@@ -102,26 +102,56 @@ Test(aiv_failure, differing_calls_are_an_error_on_every_rank)
     }
 }
 
-// A tiny broadcast waits for its root alone: the root may go on, and hears of it at its next op.
-Test(aiv_failure, root_that_went_ahead_hears_of_a_mismatch)
+static void begin_broadcast(
+        struct rp_aiv_op *op, struct fake_comm *comm, uint32_t rank, uint32_t root, uint64_t count)
 {
-    struct fake_comm *comm = fake_comm_create(2, ARENA_BYTES, 4096);
-    struct fake_call root = make_call(comm, 0, TINY_COUNT);
-    root.record.op = RP_OP_BROADCAST;
-    const struct fake_call other = make_call(comm, 1, TINY_COUNT);
-    struct rp_aiv_op op[2];
-    begin(&op[0], comm, 0, &root);
-    begin(&op[1], comm, 1, &other);
-    cr_assert(eq(int, step(&op[0], 1), RP_OK));
-    cr_assert(eq(int, rp_aiv_complete(&op[0]), RP_OK));
-    cr_assert(eq(int, step(&op[1], 1), RP_EMISMATCH));
-    cr_assert(aiv_is_sentence("rank 1 called AllReduce"));
-    rp_lines_fail(&comm->lines[1], RP_EMISMATCH, comm->lines[1].culprit, op[1].seq);
-    const struct fake_call next = make_call(comm, 0, TINY_COUNT);
-    begin(&op[0], comm, 0, &next);
+    struct fake_call call = make_call(comm, rank, count);
+    call.record.op = RP_OP_BROADCAST;
+    call.record.root = root;
+    begin(op, comm, rank, &call);
+}
+
+// Who receives a broadcast looks at its root alone: it may go on although two other ranks differ,
+// and hears of it at its next op.
+Test(aiv_failure, rank_that_went_ahead_hears_of_a_mismatch)
+{
+    struct fake_comm *comm = fake_comm_create(3, ARENA_BYTES, 4096);
+    const struct fake_call other = make_call(comm, 2, TINY_COUNT);
+    struct rp_aiv_op op[3];
+    begin_broadcast(&op[0], comm, 0, 0, TINY_COUNT);
+    begin_broadcast(&op[1], comm, 1, 0, TINY_COUNT);
+    begin(&op[2], comm, 2, &other);
+    cr_assert(eq(int, step(&op[0], 1), RP_AGAIN));
+    cr_assert(eq(int, step(&op[1], 1), RP_OK));
+    cr_assert(eq(int, rp_aiv_complete(&op[1]), RP_OK));
+    cr_assert(eq(int, step(&op[2], 1), RP_EMISMATCH));
+    cr_assert(aiv_is_sentence("rank 2 called AllReduce"));
+    rp_lines_fail(&comm->lines[2], RP_EMISMATCH, comm->lines[2].culprit, op[2].seq);
     cr_assert(eq(int, step(&op[0], 1), RP_EMISMATCH));
-    cr_assert(aiv_is_sentence("AllReduce #2, count 4, fp32, sum, AIV: rank 1 gave up at op #1"));
+    cr_assert(aiv_is_sentence("rank 0 called Broadcast"));
+    const struct fake_call next = make_call(comm, 1, TINY_COUNT);
+    begin(&op[1], comm, 1, &next);
+    rp_lines_fail(&comm->lines[0], RP_EMISMATCH, comm->lines[0].culprit, op[0].seq);
+    cr_assert(eq(int, step(&op[1], 1), RP_EMISMATCH));
+    cr_assert(aiv_is_sentence("AllReduce #2, count 4, fp32, sum, AIV: rank 0 gave up at op #1"));
     fake_comm_destroy(comm);
+}
+
+// Neither would wait for anybody if roots did not.
+Test(aiv_failure, two_roots_find_each_other)
+{
+    for (size_t f = 0; f < RP_ARRAY_LENGTH(form_counts); f++) {
+        struct fake_comm *comm = fake_comm_create(2, ARENA_BYTES, 4096);
+        struct rp_aiv_op op[2];
+        for (uint32_t r = 0; r < 2; r++) {
+            begin_broadcast(&op[r], comm, r, r, form_counts[f]);
+        }
+        cr_assert(eq(int, step(&op[0], 1), RP_AGAIN));
+        cr_assert(eq(int, step(&op[1], 1), RP_EMISMATCH));
+        cr_assert(eq(int, step(&op[0], 1), RP_EMISMATCH));
+        cr_assert(aiv_is_sentence("rank 1 called Broadcast"));
+        fake_comm_destroy(comm);
+    }
 }
 
 // Bytes from another process: where rank 1 says its buffers are is checked before it is believed.

@@ -171,6 +171,42 @@ Test(mismatch, of_calls_is_told_to_ranks_that_are_threads)
     run_mismatches(AIV, RANK_THREADS);
 }
 
+// Ranks that each take themselves for the root of a broadcast wait for no data; they must find out
+// all the same, whatever form the bytes take.
+static void two_roots_rank(struct rank *rank)
+{
+    const uint64_t count = *(const uint64_t *)rank->arg;
+    struct guard buffer;
+    rank_open(rank);
+    must(guard_create(&buffer, count * sizeof(float), 0));
+    aclError error = HcclBroadcast(
+            buffer.data, count, HCCL_DATA_TYPE_FP32, (uint32_t)rank->id, rank->comm, rank->stream);
+    if (error == ACL_SUCCESS) {
+        error = aclrtSynchronizeStream(rank->stream);
+    }
+    must_hold(error == ACL_ERROR_RT_INTERNAL_ERROR || error == (aclError)HCCL_E_PARA,
+            "count %d: the broadcast answers %d", (int)count, error);
+    const char *text = rank_error_text();
+    must_hold(strstr(text, "root 0") != NULL && strstr(text, "root 1") != NULL,
+            "not both roots are named: \"%s\"", text);
+    must(guard_destroy(&buffer));
+    rank_close(rank);
+}
+
+Test(mismatch, of_roots_is_told_though_no_root_waits_for_data)
+{
+    static const uint64_t counts[] = { 1, 10, 11, 500, 100000 }; // tiny, small and large
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        for (int form = 0; form < 2; form++) {
+            const char *const *env = form == 0 ? AIV : HOST_TS;
+            const struct rank_job job = {
+                .ranks = 2, .fn = two_roots_rank, .arg = &counts[i], .env = env
+            };
+            assert_job(&job, "%d elements, %s", (int)counts[i], env[0]);
+        }
+    }
+}
+
 // A graph of two calls against one of the same two in the other order is caught in both too; a
 // count that differs in one of many captured calls names that call's number.
 static void deep_mismatch_rank(struct rank *rank)
