@@ -86,9 +86,9 @@ struct rp_comm {
     _Atomic uint32_t pending; /* submissions that name this communicator and have not ended */
     _Atomic uint32_t refs;    /* handle + graphs + submissions; freed by the last */
     _Atomic bool destroyed;   /* HcclCommDestroy was called: no new work */
-    _Atomic uint32_t deterministic; /* current value */
+    _Atomic uint32_t deterministic;   /* current value */
     _Atomic uint64_t window_reserved; /* bytes of each window whose pages are there */
-    char cause[RP_COMM_CAUSE_BYTES]; /* sentence of the first failure; written before `error` */
+    char cause[RP_COMM_CAUSE_BYTES];  /* sentence of the first failure; written before `error` */
     char remote_cause[RP_COMM_CAUSE_BYTES];          /* written before `remote` */
     uint32_t remote_culprit;                         /* baton: the rank at the bottom of it */
     struct rp_list by_handle;                        /* registry: under its lock */
