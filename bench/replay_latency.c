@@ -3,7 +3,8 @@
  *
  * Two rank processes, each pinned to a core. For graphs of 1, 10, 100, 1,000
  * and 10,000 dependent 32-byte all-reduces it measures, in turn and in one run:
- *   launch    host time of aclmdlRIExecuteAsync
+ *   launch    host time of aclmdlRIExecuteAsync, in bursts of eight launches; and of one that
+ *             follows a whole replay, which has driven the launch's code out of the caches
  *   replay    launch to synchronised, per replay and per operator
  *   eager     the same operators called one by one, per operator
  *   floor     a symmetric exchange of one cache line between the same two cores
@@ -30,6 +31,8 @@
 #define FLOATS 8
 #define SIZES 5
 #define EXCHANGES 20000
+#define BURST 8
+#define BURSTS 3
 #define TAKEOVERS 40
 
 static const int op_counts[SIZES] = { 1, 10, 100, 1000, 10000 };
@@ -61,7 +64,8 @@ struct rank {
 };
 
 struct figures {
-    double launch_ns[ROUNDS], replay_ns[ROUNDS], eager_ns[ROUNDS], eager_launch_ns[ROUNDS];
+    double launch_ns[ROUNDS], cold_launch_ns[ROUNDS], replay_ns[ROUNDS];
+    double eager_ns[ROUNDS], eager_launch_ns[ROUNDS];
 };
 
 static double now_ns(void)
@@ -155,7 +159,23 @@ static void measure_replay(struct rank *rank, int size, struct figures *figures,
         must(aclrtSynchronizeStream(rank->stream), "aclrtSynchronizeStream");
     }
     figures->replay_ns[round] = (now_ns() - begin) / count;
-    figures->launch_ns[round] = launch / count;
+    figures->cold_launch_ns[round] = launch / count;
+}
+
+/* Launches that follow each other: what the call itself costs. */
+static void measure_launch(struct rank *rank, int size, struct figures *figures, int round)
+{
+    double sample[BURST * BURSTS];
+    for (int burst = 0; burst < BURSTS; burst++) {
+        barrier(rank);
+        for (int i = 0; i < BURST; i++) {
+            const double called = now_ns();
+            must(aclmdlRIExecuteAsync(rank->graph[size], rank->stream), "aclmdlRIExecuteAsync");
+            sample[burst * BURST + i] = now_ns() - called;
+        }
+        must(aclrtSynchronizeStream(rank->stream), "aclrtSynchronizeStream");
+    }
+    figures->launch_ns[round] = median(sample, BURST * BURSTS);
 }
 
 static void measure_eager(struct rank *rank, int size, struct figures *figures, int round)
@@ -269,14 +289,15 @@ static void close_rank(struct rank *rank)
 static void print_table(struct figures *figures, double *floors, double takeover)
 {
     const double floor = median(floors, ROUNDS * SIZES);
-    printf("%7s %16s %16s %14s %14s %16s %9s %9s\n", "ops", "launch (ns)", "replay (ns)",
-            "per op (ns)", "eager/op (ns)", "eager call (ns)", "x floor", "x eager");
+    printf("%7s %12s %12s %12s %12s %14s %16s %9s %9s\n", "ops", "launch (ns)", "after replay",
+            "replay (ns)", "per op (ns)", "eager/op (ns)", "eager call (ns)", "x floor", "x eager");
     for (int size = 0; size < SIZES; size++) {
         const int ops = op_counts[size];
         const double replay = median(figures[size].replay_ns, ROUNDS);
         const double eager = median(figures[size].eager_ns, ROUNDS);
-        printf("%7d %16.0f %16.0f %14.1f %14.1f %16.1f %9.2f %9.2f\n", ops,
-                median(figures[size].launch_ns, ROUNDS), replay, replay / ops, eager / ops,
+        printf("%7d %12.0f %12.0f %12.0f %12.1f %14.1f %16.1f %9.2f %9.2f\n", ops,
+                median(figures[size].launch_ns, ROUNDS),
+                median(figures[size].cold_launch_ns, ROUNDS), replay, replay / ops, eager / ops,
                 median(figures[size].eager_launch_ns, ROUNDS) / ops, replay / ops / floor,
                 replay / eager);
     }
@@ -301,6 +322,7 @@ static void run_rank(struct rank *rank)
     for (int round = 0; round < ROUNDS; round++) {
         for (int size = 0; size < SIZES; size++) {
             floors[round * SIZES + size] = floor_ns(rank);
+            measure_launch(rank, size, &figures[size], round);
             measure_replay(rank, size, &figures[size], round);
             measure_eager(rank, size, &figures[size], round);
         }
