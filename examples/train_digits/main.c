@@ -69,7 +69,7 @@ static int parse_mode(const char *text, int *mode)
 
 static int parse_options(int argc, char **argv, struct options *options)
 {
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         int bad;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -92,7 +92,6 @@ static int parse_options(int argc, char **argv, struct options *options)
             fprintf(stderr, "train_digits: %s does not take '%s'\n\n%s", argv[i], value, help);
             return -1;
         }
-        i++;
     }
     return 0;
 }
@@ -198,7 +197,7 @@ static int get_root_info(struct shared *shared, int rank)
     if (rank == 0) {
         const HcclResult res = HcclGetRootInfo(&shared->root_info);
         __atomic_store_n(&shared->ready, res == HCCL_SUCCESS ? 1 : -1, __ATOMIC_RELEASE);
-        return res == HCCL_SUCCESS ? 0 : failed("HcclGetRootInfo", res);
+        return res == HCCL_SUCCESS ? 0 : failed("HcclGetRootInfo", (int)res);
     }
     while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) == 0) {
         usleep(200);
@@ -222,7 +221,7 @@ static int run_rank(
     if (!bad) {
         const HcclResult res = HcclCommInitRootInfo(
                 (uint32_t)options->ranks, &shared->root_info, (uint32_t)rank, &comm);
-        bad = res == HCCL_SUCCESS ? 0 : failed("HcclCommInitRootInfo", res);
+        bad = res == HCCL_SUCCESS ? 0 : failed("HcclCommInitRootInfo", (int)res);
     }
     if (!bad) {
         err = aclrtCreateStream(&stream);

@@ -44,7 +44,7 @@ static int launch_step(struct trainer *trainer)
         const HcclResult res = HcclAllReduce(grad, grad, (uint64_t)tensor_count[t],
                 HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, trainer->comm, trainer->stream);
         if (res != HCCL_SUCCESS) {
-            return failed("HcclAllReduce", res);
+            return failed("HcclAllReduce", (int)res);
         }
     }
     err = aclrtLaunchHostFunc(trainer->stream, run_update, trainer);

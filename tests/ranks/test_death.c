@@ -82,7 +82,7 @@ static aclError run_until_it_fails(
         if (graph != NULL) {
             error = aclmdlRIExecuteAsync(graph, rank->stream);
         } else {
-            error = rank_call_issue(call, rank->comm, rank->stream);
+            error = (aclError)rank_call_issue(call, rank->comm, rank->stream);
         }
         if (last) {
             rank_sleep_us(500);
@@ -314,7 +314,7 @@ static void pair_rank(struct rank *rank)
     for (unsigned round = 0; error == ACL_SUCCESS; round++) {
         rank_step(rank, round + 1);
         rank_call_load(&call, round);
-        error = rank_call_issue(&call, rank->comm, rank->stream);
+        error = (aclError)rank_call_issue(&call, rank->comm, rank->stream);
         if (error == ACL_SUCCESS) {
             error = aclrtSynchronizeStream(rank->stream);
         }

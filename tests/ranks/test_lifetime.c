@@ -286,7 +286,7 @@ static int forked_child(void *arg)
         aclrtStreamQuery(i->stream, &status), aclmdlRIExecuteAsync(i->graph, i->stream),
         aclmdlRIDestroy(i->graph), aclrtMalloc(&block, 64, ACL_MEM_MALLOC_HUGE_FIRST),
         aclrtFree(i->block), aclrtSynchronizeDevice(), aclrtDestroyStream(i->stream) };
-    const int hccl[] = { HcclGetCommAsyncError(i->comm, &error), HcclGetRootInfo(&info),
+    const HcclResult hccl[] = { HcclGetCommAsyncError(i->comm, &error), HcclGetRootInfo(&info),
         HcclAllReduce(
                 i->block, i->block, 1, HCCL_DATA_TYPE_INT8, HCCL_REDUCE_SUM, i->comm, i->stream),
         HcclCommDestroy(i->comm) };

@@ -120,9 +120,9 @@ static void mismatch_rank(struct rank *rank)
     if (m->captured) {
         error = aclmdlRIExecuteAsync(graph, rank->stream);
     } else {
-        error = rank_call_issue(&call, rank->comm, rank->stream);
+        error = (aclError)rank_call_issue(&call, rank->comm, rank->stream);
         if (error == ACL_SUCCESS && m->difference == OTHER_ORDER) {
-            error = rank_call_issue(&second, rank->comm, rank->stream);
+            error = (aclError)rank_call_issue(&second, rank->comm, rank->stream);
         }
     }
     if (error == ACL_SUCCESS) {
@@ -179,7 +179,7 @@ static void two_roots_rank(struct rank *rank)
     struct guard buffer;
     rank_open(rank);
     must(guard_create(&buffer, count * sizeof(float), 0));
-    aclError error = HcclBroadcast(
+    aclError error = (aclError)HcclBroadcast(
             buffer.data, count, HCCL_DATA_TYPE_FP32, (uint32_t)rank->id, rank->comm, rank->stream);
     if (error == ACL_SUCCESS) {
         error = aclrtSynchronizeStream(rank->stream);

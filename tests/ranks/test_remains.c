@@ -71,7 +71,7 @@ static void job_rank(struct rank *rank)
     rank_step(rank, 1);
     for (unsigned round = 0; round < 60 && error == ACL_SUCCESS; round++) {
         rank_call_load(&call, round);
-        error = rank_call_issue(&call, rank->comm, rank->stream);
+        error = (aclError)rank_call_issue(&call, rank->comm, rank->stream);
         if (error == ACL_SUCCESS) {
             error = aclrtSynchronizeStream(rank->stream);
         }
