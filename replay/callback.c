@@ -42,11 +42,16 @@ void rp_call_return(struct rp_call *call, rp_status failed)
     rp_device_poke(device);
 }
 
-void rp_call_run(struct rp_call *call)
+void rp_call_invoke(struct rp_call *call)
 {
     rp_callback_enter();
     call->fn(call->arg);
     rp_callback_leave();
+}
+
+void rp_call_run(struct rp_call *call)
+{
+    rp_call_invoke(call);
     rp_call_return(call, RP_OK);
 }
 

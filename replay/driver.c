@@ -167,8 +167,8 @@ static struct rp_call *own_call(struct rp_driver *driver)
     return rp_callbacks_take(device, wait->stream);
 }
 
-// Fresh calls: run one here, or tell the callback threads. The baton is down afterwards, and the
-// role too if a function was run.
+// Fresh calls: run one here, or tell the callback threads. The baton is down afterwards. The role
+// is down while a function runs, and this thread's again afterwards unless another caller took it.
 static void serve_calls(struct rp_driver *driver)
 {
     struct rp_device *device = driver->device;
@@ -184,9 +184,13 @@ static void serve_calls(struct rp_driver *driver)
     // seq_cst [B2]: pairs with rp_device_notify: nobody drives while the function runs, so a push
     // wakes the TS thread however long its slice is.
     atomic_store_explicit(&device->unattended, 1, memory_order_seq_cst);
-    rp_call_run(call);
+    rp_call_invoke(call);
+    // This thread drives on, so the lane that goes on needs nobody to be woken for it: a wake of
+    // the TS thread for every host function cost more than the collectives between two of them.
+    driver->leads = role_take(device);
     // relaxed: one wake too many at worst.
     atomic_store_explicit(&device->unattended, 0, memory_order_relaxed);
+    rp_call_return(call, RP_OK);
     read_clock(driver);
 }
 

@@ -240,6 +240,8 @@ void rp_callbacks_post(struct rp_device *device, struct rp_call *call);
 struct rp_call *rp_callbacks_take(struct rp_device *device, const struct rp_stream *stream);
 /** rp_call_run: call the function, then let its lane go on. Without the baton. */
 void rp_call_run(struct rp_call *call);
+/** rp_call_invoke: only call the function; rp_call_return has to follow. Without the baton. */
+void rp_call_invoke(struct rp_call *call);
 /** rp_call_return: the call is over: let its lane go on. `call` is its lane's again. */
 void rp_call_return(struct rp_call *call, rp_status failed);
 
