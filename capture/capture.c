@@ -209,7 +209,7 @@ rp_status rp_capture_end(struct rp_stream *stream, struct rp_graph **graph)
     }
     *graph = NULL;
     struct rp_graph *ended = capture->graph;
-    // The recording goes with the freeze, but close_capture needs the lanes' streams.
+    // Not before close_capture is the recording dropped: it needs the lanes' streams.
     st = finish(capture);
     close_capture(capture);
     if (st == RP_OK) {

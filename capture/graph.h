@@ -49,7 +49,6 @@ struct rp_graph {
     uint32_t id;
     _Atomic uint32_t state; /* enum rp_graph_state */
     struct rp_context *context;
-    char name[513];
 
     struct rp_node *node;
     uint32_t node_count, node_cap;
