@@ -26,7 +26,15 @@ enum rp_handle_kind {
     RP_HANDLE_GRAPH,
     RP_HANDLE_COMM,
     RP_HANDLE_PHYSICAL, /* aclrtDrvMemHandle */
-    RP_HANDLE_OTHER,    /* config objects and the like */
+    RP_HANDLE_NOTIFY,   /* aclrtNotify, aclrtCntNotify */
+    RP_HANDLE_LABEL,
+    RP_HANDLE_LABEL_LIST,
+    RP_HANDLE_COND,       /* aclmdlRICondHandle */
+    RP_HANDLE_TASK_GROUP, /* aclrtTaskGrp */
+    RP_HANDLE_BINARY,     /* aclrtBinary, aclrtBinHandle */
+    RP_HANDLE_FUNCTION,   /* aclrtFuncHandle */
+    RP_HANDLE_ARGS,       /* aclrtArgsHandle */
+    RP_HANDLE_OTHER,      /* config objects and the like */
     RP_HANDLE_KINDS
 };
 

@@ -42,6 +42,12 @@ static inline bool rp_text_copy(char *out, size_t bytes, const char *text)
     return fits;
 }
 
+/** rp_min_u32: the smaller of two. */
+static inline uint32_t rp_min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline uint64_t rp_min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

@@ -202,15 +202,15 @@ void rp_callbacks_announce(struct rp_device *device)
 }
 
 // Hands the lane's call over once; later looks find that it has returned.
-static bool hand_over(struct rp_step *step)
+static bool hand_over(struct rp_step *step, void (*fn)(void *), void *arg)
 {
     struct rp_lane *lane = step->lane;
     if (lane->progress != 0) {
         return false;
     }
     lane->progress = 1;
-    lane->call.fn = step->insn->u.call.fn;
-    lane->call.arg = step->insn->u.call.arg;
+    lane->call.fn = fn;
+    lane->call.arg = arg;
     lane->call.device = step->device;
     lane->call.stream = step->stream;
     lane->call.lane = lane;
@@ -221,14 +221,19 @@ static bool hand_over(struct rp_step *step)
     return true;
 }
 
-rp_status rp_task_host_fn(struct rp_step *step)
+rp_status rp_callback_task(struct rp_step *step, void (*fn)(void *), void *arg)
 {
-    if (hand_over(step)) {
+    if (hand_over(step, fn, arg)) {
         rp_callbacks_post(step->device, &step->lane->call);
         return RP_AGAIN;
     }
     const rp_status st = step->lane->call.failed;
-    return st == RP_OK ? RP_OK : rp_fail(st, "a host function could not be given a thread");
+    return st == RP_OK ? RP_OK : rp_fail(st, "a user's function could not be given a thread");
+}
+
+rp_status rp_task_host_fn(struct rp_step *step)
+{
+    return rp_callback_task(step, step->insn->u.call.fn, step->insn->u.call.arg);
 }
 
 rp_status rp_task_callback(struct rp_step *step)
@@ -243,7 +248,7 @@ rp_status rp_task_callback(struct rp_step *step)
         };
         return rp_report_post(step->stream, &call);
     }
-    if (hand_over(step)) {
+    if (hand_over(step, step->insn->u.call.fn, step->insn->u.call.arg)) {
         const rp_status st = rp_report_post(step->stream, &lane->call);
         if (st == RP_OK) {
             return RP_AGAIN;

@@ -72,7 +72,8 @@ static bool records(const struct rp_submission *sub, const struct rp_event *even
             sub->program != NULL ? sub->program->lane_first[sub->program->lane_count] : 1;
     for (uint32_t i = 0; i < count; i++) {
         if (insns[i].kind == RP_INSN_EVENT_RECORD && insns[i].u.event.event == event &&
-                (event->kind == RP_EVENT_FLAG || insns[i].u.event.ticket >= ticket)) {
+                (event->kind == RP_EVENT_FLAG ||
+                        rp_submission_event_ticket(sub, &insns[i]) >= ticket)) {
             return true;
         }
     }
@@ -142,18 +143,34 @@ static bool edge_leads_back(struct walk *walk, struct rp_submission *sub, uint32
     return false;
 }
 
+// Whether a lane of the sub-graph that a conditional runs must wait for the goal.
+static bool sub_leads_back(struct walk *walk, struct rp_submission *sub, const struct rp_sub *part)
+{
+    for (uint32_t i = 0; i < part->lane_count; i++) {
+        if (lane_leads_back(walk, sub, &sub->program->run->lane[part->lane_first + i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // What the lane's present instruction waits for. Of a collective that is under way the peers
 // decide.
 static bool lane_leads_back(struct walk *walk, struct rp_submission *sub, struct rp_lane *lane)
 {
-    if (lane->pc == lane->end || walk->depth == DEPTH_MAX) {
+    // relaxed: lanes end under the baton. One that has not been started waits for nothing.
+    if (lane->pc == lane->end || walk->depth == DEPTH_MAX ||
+            atomic_load_explicit(&lane->state, memory_order_relaxed) == RP_LANE_ENDED) {
         return false;
     }
     const struct rp_insn *insn = &insns_of(sub)[lane->pc];
     bool back = false;
     walk->depth++;
     if (insn->kind == RP_INSN_EVENT_WAIT) {
-        back = event_leads_back(walk, insn->u.event.event, insn->u.event.ticket);
+        back = event_leads_back(
+                walk, insn->u.event.event, rp_submission_event_ticket(sub, insn));
+    } else if (insn->kind == RP_INSN_COND && lane->progress != 0) {
+        back = sub_leads_back(walk, sub, &sub->program->sub[insn->index + lane->progress - 1]);
     } else if (insn->kind == RP_INSN_EDGE_WAIT && sub->program->run->edge[insn->index] == 0) {
         back = edge_leads_back(walk, sub, insn->index);
     } else if (insn->kind == RP_INSN_COLLECTIVE && lane->coll.phase == RP_COLL_TURN) {

@@ -29,6 +29,7 @@ void rp_pool_fini(struct rp_device *device)
         struct block *block = rp_container_of(link, struct block, link);
         for (unsigned i = 0; i < BLOCK_SUBMISSIONS; i++) {
             rp_free(block->sub[i].more_tickets);
+            rp_free(block->sub[i].bound);
         }
         rp_free(block);
     }
@@ -93,26 +94,34 @@ void rp_pool_give(struct rp_device *device, struct rp_submission *sub)
             &device->pool_back, &top, &sub->link, memory_order_release, memory_order_relaxed));
 }
 
-// Room for one ticket a communicator. Kept with the submission, so that after a while every one of
-// them has enough.
-static bool make_room(struct rp_submission *sub, uint32_t comms)
+// Room for `count` tickets. Kept with the submission, so that after a while every one of them has
+// enough.
+static bool make_room(uint64_t **tickets, uint32_t *room, uint32_t count)
 {
-    if (comms <= RP_TICKETS_INLINE || comms <= sub->more_room) {
+    if (count <= *room) {
         return true;
     }
-    uint64_t *grown = rp_realloc(sub->more_tickets, comms * sizeof(*grown));
+    uint64_t *grown = rp_realloc(*tickets, count * sizeof(*grown));
     if (grown == NULL) {
         return false;
     }
-    sub->more_tickets = grown;
-    sub->more_room = comms;
+    *tickets = grown;
+    *room = count;
     return true;
 }
 
-rp_status rp_submission_create(struct rp_device *device, uint32_t comms, struct rp_submission **out)
+static bool has_room(struct rp_submission *sub, uint32_t comms, uint32_t bounds)
+{
+    return (comms <= RP_TICKETS_INLINE ||
+                   make_room(&sub->more_tickets, &sub->more_room, comms)) &&
+           make_room(&sub->bound, &sub->bound_room, bounds);
+}
+
+rp_status rp_submission_create(
+        struct rp_device *device, uint32_t comms, uint32_t bounds, struct rp_submission **out)
 {
     struct rp_submission *sub = take(device);
-    if (sub != NULL && !make_room(sub, comms)) {
+    if (sub != NULL && !has_room(sub, comms, bounds)) {
         rp_pool_give(device, sub);
         sub = NULL;
     }

@@ -11,11 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/status.h"
 #include "kernels/record.h"
 #include "replay/task_list.h"
 
 struct rp_comm;
 struct rp_event;
+struct rp_label;
+struct rp_label_list;
+struct rp_launch;
+struct rp_notify;
 
 enum rp_insn_kind {
     RP_INSN_NOP = 0,
@@ -33,14 +38,33 @@ enum rp_insn_kind {
     RP_INSN_COLLECTIVE,  /* op `index` of the program */
     RP_INSN_VALUE_WRITE,
     RP_INSN_VALUE_WAIT,
+    RP_INSN_KERNEL, /* a user's kernel: runs on the vector cores, lane parked */
+    RP_INSN_NOTIFY_RECORD,
+    RP_INSN_NOTIFY_WAIT, /* and, by its flags, reset */
+    RP_INSN_NOTIFY_RESET,
+    RP_INSN_APPLY, /* a change of a graph, in stream order; eager only */
+    /* control flow, in graphs only */
+    RP_INSN_COND,          /* run one sub-graph, or repeat it */
+    RP_INSN_LABEL,         /* recorded only: where a target of LABEL_SWITCH is */
+    RP_INSN_LABEL_SWITCH,  /* go on at one of the program's targets */
+    RP_INSN_LANE_ACTIVATE, /* start lane `index` beside this one */
+    RP_INSN_LANE_SWITCH,   /* if a condition holds: start lane `index` and end this one */
+    RP_INSN_END_GRAPH,     /* aclmdlRIEndTask */
     RP_INSN_KINDS
 };
 
+/* `flag` of an EVENT_RECORD or EVENT_WAIT: its ticket is drawn when the replay is queued and stands
+ * in the submission, at `index`. */
+#define RP_INSN_BOUND 1
+
 struct rp_insn {
     uint8_t kind; /* enum rp_insn_kind: selects the arm of `u` */
-    uint8_t flag; /* CALLBACK: 1 = later tasks wait; VALUE_WAIT: ACL_STREAM_WAIT_VALUE_* */
-    uint16_t reserved;
-    uint32_t index; /* COLLECTIVE: op; EDGE_*: edge; otherwise the task's number for reports */
+    uint8_t flag; /* CALLBACK: 1 = later tasks wait; VALUE_WAIT: ACL_STREAM_WAIT_VALUE_*; EVENT_*:
+                     RP_INSN_BOUND; NOTIFY_*: mode; COND: aclmdlRICondTaskType */
+    uint8_t clear; /* NOTIFY_WAIT: reset the value afterwards */
+    uint8_t reserved;
+    uint32_t index; /* COLLECTIVE: op; EDGE_*: edge; EVENT_* with RP_INSN_BOUND: ticket; COND: its
+                       first sub-graph; LABEL_SWITCH: its first target; LANE_*: lane */
     union {
         struct {
             void *dst;
@@ -70,18 +94,56 @@ struct rp_insn {
             _Atomic uint64_t *addr;
             uint64_t value;
         } value;
+        struct {
+            struct rp_launch *launch; /* function, blocks and arguments */
+        } kernel;
+        struct {
+            struct rp_notify *notify;
+            uint64_t value;
+            uint64_t timeout_ns; /* wait; 0: none */
+        } notify;
+        struct {
+            /* Under the baton: RP_OK done, RP_AGAIN not yet. `drop` frees `arg`, applied or not. */
+            rp_status (*apply)(void *arg);
+            void (*drop)(void *arg);
+            void *arg;
+        } apply;
+        struct {
+            _Atomic uint64_t *word;
+            uint32_t count; /* sub-graphs */
+        } cond;
+        struct {
+            struct rp_label *label;
+        } label;
+        struct {
+            struct rp_label_list *list; /* recorded only */
+            const uint32_t *which;      /* in device memory */
+            uint32_t max;               /* a larger value means this one */
+        } label_switch;
+        struct {
+            const void *left, *right; /* in device memory */
+            uint32_t cond;            /* aclrtCondition */
+            uint32_t type;            /* aclrtCompareDataType */
+        } lane_switch;
         uint64_t raw[7];
     } u;
 };
 static_assert(sizeof(struct rp_insn) == 64, "one instruction, one cache line");
 
-/** rp_insn_names_event: whether `u.event.event` is set and referenced by the instruction's holder.
- */
+/** rp_insn_names_event: whether the instruction is a record, wait or reset of `u.event.event`. */
 static inline bool rp_insn_names_event(const struct rp_insn *insn)
 {
     return insn->kind == RP_INSN_EVENT_RECORD || insn->kind == RP_INSN_EVENT_WAIT ||
            insn->kind == RP_INSN_EVENT_RESET;
 }
+
+/**
+ * rp_insn_hold: references to what the instruction names (event, launch, notify, label), for a
+ * copy that is kept. rp_insn_release: gives them up; of an APPLY it drops the argument, which has
+ * one holder only. A recorded edge names its event, an edge of a program none.
+ */
+void rp_insn_hold(const struct rp_insn *insn);
+void rp_insn_release(const struct rp_insn *insn);
 
 /* One collective as frozen at submission or capture. */
 struct rp_op {
@@ -94,6 +156,18 @@ struct rp_op {
     struct rp_record record;
 };
 
+/* A sub-graph of a conditional: lanes and edges that are begun anew each time it runs. */
+struct rp_sub {
+    uint32_t lane_first, lane_count;
+    uint32_t edge_first, edge_count;
+};
+
+/* Where a label stands. */
+struct rp_target {
+    uint32_t lane;
+    uint32_t pc;
+};
+
 struct rp_program {
     _Atomic uint32_t refs;
     uint32_t id; /* graph id for reports; 0: an eager call */
@@ -101,6 +175,14 @@ struct rp_program {
     uint32_t edge_count;
     uint32_t op_count;
     uint32_t comm_count;
+    uint32_t sub_count;
+    uint32_t target_count;
+    uint32_t bound_count; /* external records and waits */
+    bool open_ended;      /* conditions and jumps decide how many ops there will be */
+    uint8_t *lane_starts; /* [lane_count]: 1: begins with the program; 0: when something says so */
+    struct rp_sub *sub;
+    struct rp_target *target;
+    uint32_t *bound; /* [bound_count]: where each external record or wait stands in insn */
     uint32_t *lane_first; /* [lane_count + 1]: lane i is insn[lane_first[i]] .. insn[lane_first[i +
                              1] - 1] */
     struct rp_insn *insn;
@@ -113,14 +195,17 @@ struct rp_program {
     void *owner;
 };
 
+struct rp_program_size {
+    uint32_t lanes, insns, edges, ops, comms, subs, targets, bounds;
+};
+
 /**
- * rp_program_create: one allocation for a program of these sizes, arrays zeroed
- * and `run` ready; refs 1. The caller fills it before anyone runs it.
+ * rp_program_create: one allocation for a program of these sizes, arrays zeroed (lane_starts: all
+ * 1) and `run` ready; refs 1. The caller fills it before anyone runs it. NULL: no memory.
  */
-struct rp_program *rp_program_create(
-        uint32_t lanes, uint32_t insns, uint32_t edges, uint32_t ops, uint32_t comms);
+struct rp_program *rp_program_create(const struct rp_program_size *size);
 void rp_program_ref(struct rp_program *program);
-/** rp_program_unref: the last one drops comms' and events' references, calls release, frees. */
+/** rp_program_unref: the last one drops the references of comms and instructions, calls release, frees. */
 void rp_program_unref(struct rp_program *program);
 
 #endif

@@ -80,10 +80,17 @@ static bool lane_step(struct rp_step *step)
         const rp_status st = rp_tasks[step->insn->kind](step);
         if (st == RP_OK) {
             rp_step_spend(step, RP_TASK_WORK);
+            moved = true;
+            if (RP_UNLIKELY(step->jumped)) {
+                step->jumped = false;
+                if (lane_state(lane) == RP_LANE_ENDED) {
+                    return true;
+                }
+                continue;
+            }
             lane->pc++;
             lane->progress = 0;
             lane->since_ns = 0;
-            moved = true;
             continue;
         }
         if (st != RP_AGAIN) {

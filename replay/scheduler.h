@@ -11,7 +11,7 @@
  *     scheduler.c   one step: pop the queue, walk the streams, run their lanes
  *     submission.c  the life of one entry of a stream; pool.c where it comes from
  *     submit.c      tasks and replays on their way to a stream
- *     tasks.c, tasks_event.c   one handler per kind of instruction
+ *     tasks*.c      one handler per kind of instruction
  *     collective.c, host_ts.c  the long handler
  *     callback.c, report.c     users' functions
  *     order.c       order cycles
@@ -143,6 +143,7 @@ struct rp_step {
     uint64_t now_ns;             /* read at most a few microseconds ago */
     uint64_t work_left;
     bool moved;    /* by the task at hand */
+    bool jumped;   /* the task has set lane->pc, or ended its lane, itself */
     bool runnable; /* some lane waits for something that only stepping finds out */
 };
 
@@ -171,7 +172,9 @@ static inline void rp_step_publish(struct rp_step *step)
 typedef rp_status rp_task_fn(struct rp_step *step);
 extern rp_task_fn *const rp_tasks[RP_INSN_KINDS];
 rp_task_fn rp_task_event_record, rp_task_event_wait, rp_task_event_reset;
-rp_task_fn rp_task_host_fn, rp_task_callback;
+rp_task_fn rp_task_host_fn, rp_task_callback, rp_task_kernel;
+rp_task_fn rp_task_notify_record, rp_task_notify_wait, rp_task_notify_reset;
+rp_task_fn rp_task_cond, rp_task_label_switch, rp_task_lane_activate, rp_task_lane_switch;
 
 /** rp_device_step: one step, of `only` this stream unless it is NULL; whether anything moved.
  * Baton.
@@ -230,6 +233,9 @@ void rp_ts_wake(struct rp_device *device);
 /* callback.c */
 RP_MUST_USE rp_status rp_callbacks_init(struct rp_callbacks *callbacks);
 void rp_callbacks_fini(struct rp_callbacks *callbacks); /* joins the threads */
+/** rp_callback_task: the task is a call of fn(arg): hands it over, then RP_AGAIN until it has
+ * returned. Baton. */
+RP_MUST_USE rp_status rp_callback_task(struct rp_step *step, void (*fn)(void *), void *arg);
 /** rp_callbacks_announce: tell a callback thread of queued calls, make one if all are busy. */
 void rp_callbacks_announce(struct rp_device *device);
 /** rp_callbacks_waiting: whether calls are queued. */

@@ -61,6 +61,11 @@ static void reset_lane(struct rp_lane *lane, uint32_t pc, uint32_t end)
     atomic_store_explicit(&lane->state, RP_LANE_RUNNABLE, memory_order_relaxed);
 }
 
+void rp_lane_restart(struct rp_program *program, uint32_t lane, uint32_t pc)
+{
+    reset_lane(&program->run->lane[lane], pc, program->lane_first[lane + 1]);
+}
+
 bool rp_submission_begin(struct rp_submission *sub)
 {
     struct rp_program *program = sub->program;
@@ -76,13 +81,18 @@ bool rp_submission_begin(struct rp_submission *sub)
     run->owner = sub;
     run->replays++;
     for (uint32_t i = 0; i < program->lane_count; i++) {
-        reset_lane(&run->lane[i], program->lane_first[i], program->lane_first[i + 1]);
+        rp_lane_restart(program, i, program->lane_first[i]);
+        if (!program->lane_starts[i]) {
+            // relaxed: no call of this lane is out.
+            atomic_store_explicit(&run->lane[i].state, RP_LANE_ENDED, memory_order_relaxed);
+        }
     }
     for (uint32_t i = 0; i < program->edge_count; i++) {
         run->edge[i] = 0;
     }
     for (uint32_t i = 0; i < program->comm_count; i++) {
-        run->ops_left[i] = program->comm_ops[i];
+        // Where the number of ops is open the turn is kept to the end.
+        run->ops_left[i] = program->open_ended ? UINT32_MAX : program->comm_ops[i];
     }
     sub->began = true;
     return true;
@@ -133,10 +143,14 @@ static bool pass_turns(struct rp_submission *sub, bool *moved)
     bool all = true;
     const uint32_t comms = rp_submission_comms(sub);
     for (uint32_t i = 0; i < comms; i++) {
-        const struct rp_turn *turn = &rp_submission_comm(sub, i)->turn;
+        struct rp_turn *turn = &rp_submission_comm(sub, i)->turn;
         const uint64_t ticket = *rp_submission_ticket(sub, i);
         if (turn->serving == ticket) {
-            skip_turn(sub, i);
+            if (sub->failed == RP_OK) {
+                turn->serving++; // its conditions needed no more of it, or none at all
+            } else {
+                skip_turn(sub, i);
+            }
             *moved = true;
         }
         all = all && turn_is_over(turn, ticket);
@@ -163,19 +177,31 @@ static void let_go(struct rp_device *device, struct rp_submission *sub)
     rp_pool_give(device, sub);
 }
 
-static void leave_event(struct rp_submission *sub)
+// An event's task is over, or will never run.
+static void leave_event(
+        const struct rp_submission *sub, const struct rp_insn *insn, uint64_t ticket)
 {
-    if (sub->program != NULL || !rp_insn_names_event(&sub->insn)) {
-        return;
-    }
-    struct rp_event *event = sub->insn.u.event.event;
-    if (sub->insn.kind == RP_INSN_EVENT_WAIT) {
+    struct rp_event *event = insn->u.event.event;
+    if (insn->kind == RP_INSN_EVENT_WAIT) {
         // seq_cst [E2]: for whoever asks whether all waits are over.
         atomic_fetch_sub_explicit(&event->waits_pending, 1, memory_order_seq_cst);
-    } else if (sub->insn.kind == RP_INSN_EVENT_RECORD && sub->failed != RP_OK) {
-        rp_event_reach(event, sub->insn.u.event.ticket); // else who waits for it waits for ever
+    } else if (insn->kind == RP_INSN_EVENT_RECORD && sub->failed != RP_OK) {
+        rp_event_reach(event, ticket); // else who waits for it waits for ever
     }
-    rp_event_unref(event);
+}
+
+static void leave_events(struct rp_submission *sub)
+{
+    if (sub->program == NULL) {
+        if (rp_insn_names_event(&sub->insn)) {
+            leave_event(sub, &sub->insn, sub->insn.u.event.ticket);
+        }
+        rp_insn_release(&sub->insn);
+        return;
+    }
+    for (uint32_t i = 0; i < sub->program->bound_count; i++) {
+        leave_event(sub, &sub->program->insn[sub->program->bound[i]], sub->bound[i]);
+    }
 }
 
 void rp_submission_end(struct rp_device *device, struct rp_submission *sub)
@@ -199,7 +225,7 @@ void rp_submission_end(struct rp_device *device, struct rp_submission *sub)
         // seq_cst [Q1]: pairs with whoever waits for 0 before it destroys the communicator.
         atomic_fetch_sub_explicit(&rp_submission_comm(sub, i)->pending, 1, memory_order_seq_cst);
     }
-    leave_event(sub);
+    leave_events(sub);
     if (done) {
         let_go(device, sub);
     } else {

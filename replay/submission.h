@@ -111,6 +111,8 @@ struct rp_submission {
     uint64_t ticket[RP_TICKETS_INLINE]; /* of comm i, while comm_count <= RP_TICKETS_INLINE */
     uint64_t *more_tickets; /* instead, otherwise; kept when the submission is used again */
     uint32_t more_room;     /* tickets that fit there */
+    uint32_t bound_room;    /* tickets that fit in `bound`; kept, too */
+    uint64_t *bound;        /* of the program's external records and waits, as it was queued */
     bool began;
     uint64_t run_ticket; /* of program->run->turn */
     rp_status failed;    /* first failure of this run; RP_OK: none */
@@ -155,14 +157,25 @@ static inline struct rp_lane *rp_submission_lane(struct rp_submission *sub, uint
     return sub->program != NULL ? &sub->program->run->lane[i] : &sub->lane;
 }
 
-/** rp_submission_create: an empty submission of `device`'s pool; RP_ENOMEM. Any thread. */
-RP_MUST_USE rp_status rp_submission_create(
-        struct rp_device *device, uint32_t comms, struct rp_submission **out);
+/** rp_submission_create: an empty submission of `device`'s pool, with room for tickets of `comms`
+ * communicators and `bounds` events; RP_ENOMEM. Any thread. */
+RP_MUST_USE rp_status rp_submission_create(struct rp_device *device, uint32_t comms,
+        uint32_t bounds, struct rp_submission **out);
 /** rp_pool_give: back to the pool. Any thread. */
 void rp_pool_give(struct rp_device *device, struct rp_submission *sub);
 
 /** rp_submission_admit: popped from the queue: take the tickets, enter the stream's FIFO. Baton. */
 void rp_submission_admit(struct rp_device *device, struct rp_submission *sub);
+
+/** rp_lane_restart: a lane of a program goes on at its instruction `pc`. Baton. */
+void rp_lane_restart(struct rp_program *program, uint32_t lane, uint32_t pc);
+
+/** rp_submission_event_ticket: the number of the record that an event's task makes or waits for. */
+static inline uint64_t rp_submission_event_ticket(
+        const struct rp_submission *sub, const struct rp_insn *insn)
+{
+    return insn->flag == RP_INSN_BOUND ? sub->bound[insn->index] : insn->u.event.ticket;
+}
 
 /** rp_submission_begin: take the run state; false while another submission has it. Baton. */
 RP_MUST_USE bool rp_submission_begin(struct rp_submission *sub);

@@ -77,6 +77,7 @@ static uint64_t eager_bytes(const struct rp_submission *sub)
                 rp_record_recv_bytes(&sub->op.record, sub->op.comm->size));
     case RP_INSN_HOST_FN:
     case RP_INSN_CALLBACK:
+    case RP_INSN_KERNEL:
         return UINT64_MAX; // its thread would have to be woken; a waiter may run it itself
     default:
         return 0;
@@ -131,7 +132,7 @@ void rp_device_push_eager(struct rp_device *device, struct rp_submission *submis
 static rp_status eager_run(struct rp_stream *stream, const struct rp_task *task)
 {
     struct rp_submission *sub;
-    rp_status st = rp_submission_create(stream->device, 1, &sub);
+    rp_status st = rp_submission_create(stream->device, 1, 0, &sub);
     if (st != RP_OK) {
         return st;
     }
@@ -147,6 +148,7 @@ static rp_status eager_run(struct rp_stream *stream, const struct rp_task *task)
         sub->insn.index = 0;
         rp_comm_ref(sub->op.comm);
     }
+    rp_insn_hold(&sub->insn);
     count(stream, sub);
     rp_device_push_eager(stream->device, sub);
     return RP_OK;
@@ -157,7 +159,7 @@ static rp_status queue_event(struct rp_stream *stream, struct rp_event *event,
         enum rp_insn_kind kind, uint64_t number, uint64_t timeout_ns)
 {
     struct rp_submission *sub;
-    const rp_status st = rp_submission_create(stream->device, 0, &sub);
+    const rp_status st = rp_submission_create(stream->device, 0, 0, &sub);
     if (st != RP_OK) {
         return st;
     }
@@ -172,12 +174,21 @@ static rp_status queue_event(struct rp_stream *stream, struct rp_event *event,
     return RP_OK;
 }
 
+// A record of `event` by `stream` gets its number.
+static uint64_t number_record(struct rp_stream *stream, struct rp_event *event)
+{
+    // relaxed: compared only, by waits of threads that are ordered with this one.
+    atomic_store_explicit(&event->last_stream, stream, memory_order_relaxed);
+    // seq_cst [E1]: pairs with the looks at `recorded` and `reached` of who waits or asks.
+    return atomic_fetch_add_explicit(&event->recorded, 1, memory_order_seq_cst) + 1;
+}
+
 static rp_status record_event(struct rp_stream *stream, struct rp_event *event)
 {
     // The number of a record that could not be queued would never be reached, so it is taken when
     // nothing can fail any more.
     struct rp_submission *sub;
-    const rp_status st = rp_submission_create(stream->device, 0, &sub);
+    const rp_status st = rp_submission_create(stream->device, 0, 0, &sub);
     if (st != RP_OK) {
         return st;
     }
@@ -185,11 +196,7 @@ static rp_status record_event(struct rp_stream *stream, struct rp_event *event)
     sub->insn = (struct rp_insn){ .kind = RP_INSN_EVENT_RECORD };
     sub->insn.u.event.event = event;
     rp_event_ref(event);
-    // relaxed: compared only, by waits of threads that are ordered with this one.
-    atomic_store_explicit(&event->last_stream, stream, memory_order_relaxed);
-    // seq_cst [E1]: pairs with the looks at `recorded` and `reached` of who waits or asks.
-    sub->insn.u.event.ticket =
-            atomic_fetch_add_explicit(&event->recorded, 1, memory_order_seq_cst) + 1;
+    sub->insn.u.event.ticket = number_record(stream, event);
     count(stream, sub);
     rp_device_push_eager(stream->device, sub);
     return RP_OK;
@@ -262,10 +269,29 @@ static rp_status name_comms(struct rp_program *program)
     return RP_OK;
 }
 
+// Draws the tickets of the program's external records and waits: they are bound to what was recorded
+// before this call.
+static void bind_events(
+        struct rp_stream *stream, const struct rp_program *program, struct rp_submission *sub)
+{
+    for (uint32_t i = 0; i < program->bound_count; i++) {
+        const struct rp_insn *insn = &program->insn[program->bound[i]];
+        struct rp_event *event = insn->u.event.event;
+        if (insn->kind == RP_INSN_EVENT_RECORD) {
+            sub->bound[i] = number_record(stream, event);
+        } else {
+            // seq_cst [E1] [E2]: as in wait_event.
+            sub->bound[i] = atomic_load_explicit(&event->recorded, memory_order_seq_cst);
+            atomic_fetch_add_explicit(&event->waits_pending, 1, memory_order_seq_cst);
+        }
+    }
+}
+
 rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
 {
     struct rp_submission *sub;
-    rp_status st = rp_submission_create(stream->device, program->comm_count, &sub);
+    rp_status st = rp_submission_create(
+            stream->device, program->comm_count, program->bound_count, &sub);
     if (st != RP_OK) {
         return st;
     }
@@ -277,6 +303,7 @@ rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
     rp_program_ref(program);
     sub->program = program;
     sub->insn.kind = RP_INSN_NOP;
+    bind_events(stream, program, sub);
     // relaxed: for the profiler alone.
     atomic_fetch_add_explicit(&stream->replays, 1, memory_order_relaxed);
     count(stream, sub);

@@ -142,6 +142,11 @@ static rp_status task_value_wait(struct rp_step *step)
     return rp_fail(RP_EINTERNAL, "unknown condition %d of a value wait", step->insn->flag);
 }
 
+static rp_status task_apply(struct rp_step *step)
+{
+    return step->insn->u.apply.apply(step->insn->u.apply.arg);
+}
+
 // Which of its communicators the op uses. They are few, mostly one.
 static uint32_t comm_index(const struct rp_submission *sub, const struct rp_op *op)
 {
@@ -203,4 +208,15 @@ rp_task_fn *const rp_tasks[RP_INSN_KINDS] = {
     [RP_INSN_COLLECTIVE] = task_collective,
     [RP_INSN_VALUE_WRITE] = task_value_write,
     [RP_INSN_VALUE_WAIT] = task_value_wait,
+    [RP_INSN_KERNEL] = rp_task_kernel,
+    [RP_INSN_NOTIFY_RECORD] = rp_task_notify_record,
+    [RP_INSN_NOTIFY_WAIT] = rp_task_notify_wait,
+    [RP_INSN_NOTIFY_RESET] = rp_task_notify_reset,
+    [RP_INSN_APPLY] = task_apply,
+    [RP_INSN_COND] = rp_task_cond,
+    [RP_INSN_LABEL] = task_nop,
+    [RP_INSN_LABEL_SWITCH] = rp_task_label_switch,
+    [RP_INSN_LANE_ACTIVATE] = rp_task_lane_activate,
+    [RP_INSN_LANE_SWITCH] = rp_task_lane_switch,
+    [RP_INSN_END_GRAPH] = task_nop,
 };

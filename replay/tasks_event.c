@@ -29,7 +29,7 @@ rp_status rp_task_event_record(struct rp_step *step)
     // relaxed: published by rp_event_reach. The clock is read here: elapsed times are for people
     // who measure.
     atomic_store_explicit(&event->stamp_ns, rp_now_ns(), memory_order_relaxed);
-    rp_event_reach(event, step->insn->u.event.ticket);
+    rp_event_reach(event, rp_submission_event_ticket(step->sub, step->insn));
     rp_doorbell_ring(step->device->bell);
     return RP_OK;
 }
@@ -47,7 +47,7 @@ static bool is_over(const struct rp_event *event, uint64_t ticket)
 rp_status rp_task_event_wait(struct rp_step *step)
 {
     const struct rp_event *event = step->insn->u.event.event;
-    const uint64_t ticket = step->insn->u.event.ticket;
+    const uint64_t ticket = rp_submission_event_ticket(step->sub, step->insn);
     const uint64_t timeout_ns = step->insn->u.event.timeout_ns;
     struct rp_lane *lane = step->lane;
     if (is_over(event, ticket)) {

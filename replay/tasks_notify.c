@@ -1,0 +1,103 @@
+// Record, wait and reset of notifies, as tasks.
+
+#include <inttypes.h>
+
+#include "replay/notify.h"
+#include "replay/scheduler.h"
+#include "replay/stream.h"
+
+// Values of aclrtCntNotifyRecordMode.
+static uint32_t recorded_value(uint32_t before, uint32_t value, uint8_t mode)
+{
+    switch (mode) {
+    case 1: // ADD
+        return before + value;
+    case 2: // BIT_OR
+        return before | value;
+    case 4: // BIT_AND
+        return before & value;
+    default: // SET
+        return value;
+    }
+}
+
+rp_status rp_task_notify_record(struct rp_step *step)
+{
+    struct rp_notify *notify = step->insn->u.notify.notify;
+    const uint32_t value = (uint32_t)step->insn->u.notify.value;
+    // relaxed: decided by the exchange. Streams of other devices record it, too.
+    uint32_t before = atomic_load_explicit(&notify->value, memory_order_relaxed);
+    // seq_cst [N1] [D1]: pairs with the look of a wait.
+    while (!atomic_compare_exchange_weak_explicit(&notify->value, &before,
+            recorded_value(before, value, step->insn->flag), memory_order_seq_cst,
+            memory_order_relaxed)) {
+    }
+    rp_doorbell_ring(step->device->bell);
+    return RP_OK;
+}
+
+// Values of aclrtCntNotifyWaitMode.
+static bool is_reached(uint32_t now, uint32_t value, uint8_t mode)
+{
+    switch (mode) {
+    case 0: // LESS
+        return now < value;
+    case 1: // EQUAL
+        return now == value;
+    case 2: // BIGGER
+        return now > value;
+    case 3: // BIGGER_OR_EQUAL
+        return now >= value;
+    default: // EQUAL_WITH_BITMASK
+        return (now & value) == value;
+    }
+}
+
+// Whether the wait is over; its clearing is one step with the look.
+static bool take(const struct rp_insn *insn)
+{
+    struct rp_notify *notify = insn->u.notify.notify;
+    // seq_cst [N1]: pairs with the exchange of a record.
+    uint32_t now = atomic_load_explicit(&notify->value, memory_order_seq_cst);
+    while (is_reached(now, (uint32_t)insn->u.notify.value, insn->flag)) {
+        if (!insn->clear || atomic_compare_exchange_weak_explicit(&notify->value, &now, 0,
+                                    memory_order_seq_cst, memory_order_seq_cst)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rp_status rp_task_notify_wait(struct rp_step *step)
+{
+    const struct rp_insn *insn = step->insn;
+    struct rp_lane *lane = step->lane;
+    if (take(insn)) {
+        return RP_OK;
+    }
+    // As with events: nobody may come any more to record it.
+    const rp_status refusal = rp_stream_refusal(step->stream, step->sub->number);
+    if (refusal != RP_OK) {
+        return rp_fail(refusal,
+                "stream %" PRId32 " waited for notify %" PRIu32 " when it was stopped",
+                step->stream->id, insn->u.notify.notify->id);
+    }
+    if (lane->since_ns == 0) {
+        lane->since_ns = step->now_ns;
+    }
+    const uint64_t waited_ns = step->now_ns - lane->since_ns;
+    if (insn->u.notify.timeout_ns != 0 && waited_ns >= insn->u.notify.timeout_ns) {
+        return rp_fail(RP_EWAITTIMEOUT,
+                "stream %" PRId32 " waited %" PRIu64 " ms for notify %" PRIu32, step->stream->id,
+                waited_ns / RP_NS_PER_MS, insn->u.notify.notify->id);
+    }
+    return RP_AGAIN;
+}
+
+rp_status rp_task_notify_reset(struct rp_step *step)
+{
+    // seq_cst [N1]: as a record's exchange.
+    atomic_store_explicit(&step->insn->u.notify.notify->value, 0, memory_order_seq_cst);
+    rp_doorbell_ring(step->device->bell); // a wait for a small value may be over
+    return RP_OK;
+}
