@@ -63,6 +63,9 @@ struct rp_thread {
     struct rp_stream *planned;  /* whose cores it plans kernels with; referenced; own thread only */
     enum rp_capture_mode exchange_mode;              /* own thread only */
     _Atomic uint32_t own_captures[RP_CAPTURE_MODES]; /* written under a capture_lock */
+    /* Handle (capture/task.h) of the task that this thread recorded last, for
+     * aclrtCacheLastTask*; 0: none. Own thread only; the graph may be gone. */
+    uint64_t last_task;
 };
 
 /** rp_thread_self: the calling thread's record, made at first use; NULL when memory is short. */

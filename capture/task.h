@@ -1,0 +1,54 @@
+#ifndef REPRISE_CAPTURE_TASK_H
+#define REPRISE_CAPTURE_TASK_H
+
+/*
+ * Handles of tasks and of captured streams, as introspection gives them out.
+ *
+ * A task handle is a number, not a pointer: the id of the graph (of a root or of
+ * a sub-graph) in the upper half, the node's index plus 1 in the lower. Nothing
+ * is allocated for it, and one that outlives its graph is recognised, since ids
+ * are not used again. A stream handle has the lane in the lower half and bit 31
+ * set, which no node's index reaches.
+ */
+
+#include <stdint.h>
+
+#include <acl/acl_rt.h>
+
+#include "base/status.h"
+#include "capture/graph.h"
+
+/** rp_task_handle: the handle of node `node` of `graph`; never NULL. */
+void *rp_task_handle(const struct rp_graph *graph, uint32_t node);
+
+/** rp_task_locate: the node of a live graph that `handle` names, in whatever state the graph is;
+ * false when there is none. */
+bool rp_task_locate(const void *handle, struct rp_graph **graph, uint32_t *node);
+
+/**
+ * rp_task_find: the task that a user's handle names, for calls that look at or
+ * change tasks of graphs that have ended. `api` is the call's name for the sentence.
+ *
+ *   RP_EINVAL          `handle` is NULL
+ *   RP_EHANDLE         it names no task, or one of a graph that was destroyed
+ *   RP_ENOTSUP         the task is of a conditional's sub-graph
+ *   RP_EMODELCAPTURED  the graph is still captured or built
+ *   RP_EGRAPHCTX       the graph is of another context than the current one
+ *
+ * Threads: as the graph itself: it must not be destroyed meanwhile.
+ */
+RP_MUST_USE rp_status rp_task_find(
+        const char *api, void *handle, struct rp_graph **graph, uint32_t *node);
+
+/** rp_task_type: what aclmdlRITaskGetType says of a node. A collective is one KERNEL task, whatever
+ * its expansion; everything without parameters of its own is DEFAULT. */
+aclmdlRITaskType rp_task_type(const struct rp_node *node);
+
+/** rp_task_stream: the handle of lane `lane` of `graph`; never NULL. */
+void *rp_task_stream(const struct rp_graph *graph, uint32_t lane);
+
+/** rp_task_stream_locate: the lane of a live graph that `handle` names; false when there is none,
+ * as for the handle of a user's own stream. */
+bool rp_task_stream_locate(const void *handle, struct rp_graph **graph, uint32_t *lane);
+
+#endif
