@@ -1,6 +1,7 @@
 // What the instructions do, one handler a kind. A handler goes on from what lane->progress says,
 // moves at most a chunk, and never blocks.
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "kernels/copy.h"
@@ -124,22 +125,38 @@ enum value_wait {
     VALUE_NOR = 3,
 };
 
+static bool value_fits(uint64_t now, uint64_t value, enum value_wait how)
+{
+    switch (how) {
+    case VALUE_GEQ: // cyclic
+        return (int64_t)(now - value) >= 0;
+    case VALUE_EQ:
+        return now == value;
+    case VALUE_AND:
+        return (now & value) != 0;
+    case VALUE_NOR:
+        return ~(now | value) != 0;
+    }
+    return false;
+}
+
+// Writers that ring no bell (a store of the host, another process) are found when whoever drives
+// wakes up to look, at the latest after RP_BACKSTOP_NS. To spin for them would cost a core.
 static rp_status task_value_wait(struct rp_step *step)
 {
-    const uint64_t value = step->insn->u.value.value;
+    const struct rp_insn *insn = step->insn;
     // seq_cst [V1]: pairs with the store in task_value_write, and with a store of the host.
-    const uint64_t now = atomic_load_explicit(step->insn->u.value.addr, memory_order_seq_cst);
-    switch ((enum value_wait)step->insn->flag) {
-    case VALUE_GEQ: // cyclic
-        return (int64_t)(now - value) >= 0 ? RP_OK : RP_AGAIN;
-    case VALUE_EQ:
-        return now == value ? RP_OK : RP_AGAIN;
-    case VALUE_AND:
-        return (now & value) != 0 ? RP_OK : RP_AGAIN;
-    case VALUE_NOR:
-        return ~(now | value) != 0 ? RP_OK : RP_AGAIN;
+    const uint64_t now = atomic_load_explicit(insn->u.value.addr, memory_order_seq_cst);
+    if (value_fits(now, insn->u.value.value, (enum value_wait)insn->flag)) {
+        return RP_OK;
     }
-    return rp_fail(RP_EINTERNAL, "unknown condition %d of a value wait", step->insn->flag);
+    // As with events: nobody may come any more to write it.
+    const rp_status refusal = rp_stream_refusal(step->stream, step->sub->number);
+    if (refusal != RP_OK) {
+        return rp_fail(refusal, "stream %" PRId32 " waited for a value at %p when it was stopped",
+                step->stream->id, (void *)insn->u.value.addr);
+    }
+    return RP_AGAIN;
 }
 
 static rp_status task_apply(struct rp_step *step)
