@@ -26,14 +26,17 @@ void *rp_task_handle(const struct rp_graph *graph, uint32_t node);
 bool rp_task_locate(const void *handle, struct rp_graph **graph, uint32_t *node);
 
 /**
- * rp_task_find: the task that a user's handle names, for calls that look at or
- * change tasks of graphs that have ended. `api` is the call's name for the sentence.
+ * rp_task_find: the task that a user's handle names. `api` is the call's name for
+ * the sentence.
  *
- *   RP_EINVAL          `handle` is NULL
- *   RP_EHANDLE         it names no task, or one of a graph that was destroyed
- *   RP_ENOTSUP         the task is of a conditional's sub-graph
- *   RP_EMODELCAPTURED  the graph is still captured or built
- *   RP_EGRAPHCTX       the graph is of another context than the current one
+ *   RP_EINVAL      `handle` is NULL
+ *   RP_EHANDLE     it names no task, or one of a graph that was destroyed
+ *   RP_EGRAPHCTX   the graph is of another context than the current one
+ *   RP_ENOTSUP     the task is of a conditional's sub-graph
+ *
+ * The graph may be in any state: tasks can be looked at while it is still captured
+ * (under the context's capture_lock), and a call that changes one asks for the
+ * states that it needs itself.
  *
  * Threads: as the graph itself: it must not be destroyed meanwhile.
  */
