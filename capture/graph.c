@@ -8,7 +8,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "capture/cond.h"
 #include "capture/expand_cache.h"
+#include "capture/graph_info.h"
+#include "capture/task_group.h"
 #include "transport/comm.h"
 
 #define GRAPH_MAGIC 0x52505f4752415048ull
@@ -34,7 +37,8 @@ static rp_status reserve(void **array, uint32_t count, uint32_t *cap, size_t byt
     return RP_OK;
 }
 
-rp_status rp_graph_create(struct rp_context *context, struct rp_graph **out)
+rp_status rp_graph_create(struct rp_context *context, enum rp_graph_kind kind,
+        struct rp_graph *root, struct rp_graph **out)
 {
     struct rp_graph *graph = rp_calloc(1, sizeof *graph);
     if (graph == NULL) {
@@ -42,6 +46,9 @@ rp_status rp_graph_create(struct rp_context *context, struct rp_graph **out)
     }
     graph->magic = GRAPH_MAGIC;
     graph->context = context;
+    graph->kind = (uint8_t)kind;
+    graph->root = root == NULL ? graph : root;
+    graph->state = kind == RP_GRAPH_SUB ? RP_GRAPH_EMPTY : RP_GRAPH_CAPTURING;
     // relaxed: only uniqueness matters.
     graph->id = atomic_fetch_add_explicit(&next_graph_id, 1, memory_order_relaxed);
     const rp_status st = rp_handle_add(RP_HANDLE_GRAPH, graph);
@@ -65,38 +72,61 @@ struct rp_graph *rp_graph_from_handle(const void *handle)
     return graph->magic == GRAPH_MAGIC ? graph : NULL;
 }
 
-void rp_graph_drop_recording(struct rp_graph *graph)
+struct search {
+    uint32_t id;
+    struct rp_graph *found;
+};
+
+static void look_at_id(void *object, void *arg)
 {
+    struct search *search = arg;
+    struct rp_graph *graph = object;
+    if (graph->id == search->id) {
+        search->found = graph;
+    }
+}
+
+struct rp_graph *rp_graph_from_id(uint32_t id)
+{
+    struct search search = { .id = id };
+    rp_handle_each(RP_HANDLE_GRAPH, look_at_id, &search);
+    return search.found;
+}
+
+static void free_ops(struct rp_graph *graph)
+{
+    if (graph->op_borrowed) {
+        return;
+    }
     for (uint32_t i = 0; i < graph->op_count; i++) {
         rp_comm_unref(graph->op[i].comm);
     }
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const struct rp_insn *insn = &graph->node[i].insn;
-        if (rp_insn_names_event(insn)) {
-            rp_event_unref(insn->u.event.event);
-        }
-    }
-    rp_free(graph->node);
     rp_free(graph->op);
-    rp_free(graph->lane);
-    rp_free(graph->edge);
-    graph->node = NULL;
-    graph->op = NULL;
-    graph->lane = NULL;
-    graph->edge = NULL;
-    graph->node_count = graph->node_cap = 0;
-    graph->op_count = graph->op_cap = 0;
-    graph->lane_count = graph->lane_cap = 0;
-    graph->edge_count = graph->edge_cap = 0;
 }
 
-void rp_graph_destroy(struct rp_graph *graph)
+static void free_recording(struct rp_graph *graph)
+{
+    free_ops(graph);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        rp_insn_release(&graph->node[i].insn);
+    }
+    rp_free(graph->node);
+    rp_free(graph->lane);
+    rp_free(graph->edge);
+    rp_free(graph->cond);
+}
+
+/* The graph and its sub-graphs; no callbacks. */
+static void free_tree(struct rp_graph *graph)
 {
     rp_handle_remove(RP_HANDLE_GRAPH, graph);
-    rp_graph_drop_recording(graph);
-    if (graph->program != NULL) {
-        rp_program_unref(graph->program);
+    for (uint32_t c = 0; c < graph->cond_count; c++) {
+        for (uint32_t i = 0; i < graph->cond[c].count; i++) {
+            free_tree(graph->cond[c].sub[i]);
+        }
+        rp_free(graph->cond[c].sub);
     }
+    free_recording(graph);
     if (graph->context != NULL) {
         rp_context_unref(graph->context);
     }
@@ -104,8 +134,22 @@ void rp_graph_destroy(struct rp_graph *graph)
     rp_free(graph);
 }
 
-rp_status rp_graph_add_lane(
-        struct rp_graph *graph, struct rp_stream *stream, void *forked_by, uint32_t *lane)
+void rp_graph_destroy(struct rp_graph *graph)
+{
+    struct rp_program *program = graph->program;
+    struct rp_graph_info *info = graph->info;
+    rp_handle_remove(RP_HANDLE_GRAPH, graph);
+    rp_task_group_free_all(graph);
+    rp_cond_free_all(graph);
+    free_tree(graph);
+    if (program != NULL) {
+        rp_program_unref(program);
+    }
+    rp_graph_info_free(info);
+}
+
+rp_status rp_graph_add_lane(struct rp_graph *graph, struct rp_stream *stream,
+        const struct rp_event *forked_by, uint32_t *lane)
 {
     const rp_status st = reserve(
             (void **)&graph->lane, graph->lane_count, &graph->lane_cap, sizeof *graph->lane);
@@ -113,7 +157,10 @@ rp_status rp_graph_add_lane(
         return st;
     }
     graph->lane[graph->lane_count] = (struct rp_graph_lane){
-        .stream = stream, .stream_id = stream->id, .last_node = UINT32_MAX, .forked_by = forked_by
+        .stream = stream,
+        .stream_id = stream->id,
+        .last_node = UINT32_MAX,
+        .fork_event = forked_by == NULL ? UINT32_MAX : forked_by->id,
     };
     *lane = graph->lane_count++;
     return RP_OK;
@@ -132,7 +179,7 @@ static rp_status add_op(struct rp_graph *graph, const struct rp_op *op, uint32_t
     rp_expand_keep(op->comm, op->tail);
     struct rp_op *copy = &graph->op[graph->op_count];
     *copy = *op;
-    copy->record.graph = graph->id;
+    copy->record.graph = graph->root->id;
     copy->record.task = graph->op_count;
     *index = graph->op_count++;
     return RP_OK;
@@ -147,22 +194,28 @@ rp_status rp_graph_add_task(
         return st;
     }
     struct rp_node *added = &graph->node[graph->node_count];
-    *added = (struct rp_node){ .insn = task->insn, .lane = lane, .seq = graph->node_count + 1 };
+    *added = (struct rp_node){
+        .insn = task->insn,
+        .lane = lane,
+        .seq = graph->root->next_seq + 1,
+        .at = RP_NODE_NOWHERE,
+    };
     if (task->insn.kind == RP_INSN_COLLECTIVE) {
         st = add_op(graph, task->op, &added->insn.index);
         if (st != RP_OK) {
             return st;
         }
-    } else if (rp_insn_names_event(&added->insn)) {
-        rp_event_ref(added->insn.u.event.event);
     }
+    rp_insn_hold(&added->insn);
+    graph->root->next_seq++;
     graph->lane[lane].last_node = graph->node_count;
     graph->lane[lane].node_count++;
     *node = graph->node_count++;
     return RP_OK;
 }
 
-rp_status rp_graph_add_edge(struct rp_graph *graph, uint32_t lane, uint32_t *edge)
+rp_status rp_graph_add_edge(
+        struct rp_graph *graph, uint32_t lane, struct rp_event *event, uint32_t *edge)
 {
     rp_status st = reserve(
             (void **)&graph->edge, graph->edge_count, &graph->edge_cap, sizeof *graph->edge);
@@ -170,7 +223,8 @@ rp_status rp_graph_add_edge(struct rp_graph *graph, uint32_t lane, uint32_t *edg
         return st;
     }
     const struct rp_task task = { .insn = { .kind = RP_INSN_EDGE_SIGNAL,
-                                          .index = graph->edge_count } };
+                                          .index = graph->edge_count,
+                                          .u.event.event = event } };
     uint32_t node;
     st = rp_graph_add_task(graph, lane, &task, &node);
     if (st != RP_OK) {
@@ -181,13 +235,51 @@ rp_status rp_graph_add_edge(struct rp_graph *graph, uint32_t lane, uint32_t *edg
     return RP_OK;
 }
 
-rp_status rp_graph_add_wait(struct rp_graph *graph, uint32_t lane, uint32_t edge)
+rp_status rp_graph_add_wait(
+        struct rp_graph *graph, uint32_t lane, struct rp_event *event, uint32_t edge)
 {
-    const struct rp_task task = { .insn = { .kind = RP_INSN_EDGE_WAIT, .index = edge } };
+    const struct rp_task task = {
+        .insn = { .kind = RP_INSN_EDGE_WAIT, .index = edge, .u.event.event = event }
+    };
     uint32_t node;
     const rp_status st = rp_graph_add_task(graph, lane, &task, &node);
     if (st == RP_OK) {
         graph->edge[edge].waits++;
     }
     return st;
+}
+
+static void free_subs(struct rp_graph **sub, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        free_tree(sub[i]);
+    }
+    rp_free(sub);
+}
+
+rp_status rp_graph_add_cond(struct rp_graph *graph, struct rp_cond *handle, uint8_t type,
+        uint32_t count, uint32_t *index)
+{
+    rp_status st = reserve(
+            (void **)&graph->cond, graph->cond_count, &graph->cond_cap, sizeof *graph->cond);
+    if (st != RP_OK) {
+        return st;
+    }
+    struct rp_graph **sub = rp_calloc(count, sizeof *sub);
+    if (sub == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for %u sub-graphs", count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        st = rp_graph_create(graph->context, RP_GRAPH_SUB, graph->root, &sub[i]);
+        if (st != RP_OK) {
+            free_subs(sub, i);
+            return st;
+        }
+    }
+    graph->root->sub_count += count;
+    graph->cond[graph->cond_count] = (struct rp_graph_cond){
+        .handle = handle, .type = type, .count = count, .sub = sub
+    };
+    *index = graph->cond_count++;
+    return RP_OK;
 }

@@ -41,12 +41,11 @@ static rp_status unjoined(const struct rp_graph *graph, uint32_t lane)
     const char *why = edge == NULL       ? "its last task is not an event record"
                       : edge->waits == 0 ? "nobody waits for the event that it records last"
                                          : "the waits for its last event do not lead to the origin";
-    const struct rp_event *forked_by = side->forked_by;
     const uint32_t task = side->last_node == UINT32_MAX ? 0 : graph->node[side->last_node].seq;
     return rp_fail(RP_EUNJOINED,
             "stream %d (handle %p), forked by event %u, was not joined to stream %d: %s (its last "
             "call is task %u of the capture)",
-            side->stream_id, (void *)side->stream, forked_by != NULL ? forked_by->id : 0,
+            side->stream_id, (void *)side->stream, side->fork_event,
             graph->lane[0].stream_id, why, task);
 }
 

@@ -17,25 +17,44 @@ static rp_status enter_with_stream(aclrtStream handle, struct rp_stream **stream
     return st == RP_OK ? rp_stream_resolve(handle, stream) : st;
 }
 
-static rp_status capture_begin(aclrtStream handle, aclmdlRICaptureMode mode)
+static rp_status capture_begin(
+        const char *api, aclrtStream handle, struct rp_graph *into, aclmdlRICaptureMode mode)
 {
     struct rp_stream *stream = NULL;
     if (handle == NULL) {
-        return rp_fail(RP_EINVAL, "aclmdlRICaptureBegin: stream is NULL");
+        return rp_fail(RP_EINVAL, "%s: stream is NULL", api);
     }
     if ((unsigned)mode >= RP_CAPTURE_MODES) {
-        return rp_fail(RP_EPARAM,
-                "aclmdlRICaptureBegin: mode %d is not GLOBAL, THREAD_LOCAL or "
-                "RELAXED",
+        return rp_fail(RP_EPARAM, "%s: mode %d is not GLOBAL, THREAD_LOCAL or RELAXED", api,
                 (int)mode);
     }
     const rp_status st = enter_with_stream(handle, &stream);
-    return st == RP_OK ? rp_capture_begin(stream, (enum rp_capture_mode)mode) : st;
+    return st == RP_OK ? rp_capture_begin(stream, into, (enum rp_capture_mode)mode) : st;
 }
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode)
 {
-    return rp_acl(capture_begin(stream, mode));
+    return rp_acl(capture_begin("aclmdlRICaptureBegin", stream, NULL, mode));
+}
+
+static rp_status capture_into(aclrtStream stream, aclmdlRI model, aclmdlRICaptureMode mode)
+{
+    const char *api = "aclmdlRICaptureToModelRIBegin";
+    if (model == NULL) {
+        return rp_fail(RP_EINVAL, "%s: modelRI is NULL", api);
+    }
+    struct rp_graph *graph = rp_graph_from_handle(model);
+    if (graph == NULL) {
+        return rp_fail(RP_EPARAM, "%s: %p is no graph, or a destroyed one", api, model);
+    }
+    return capture_begin(api, stream, graph, mode);
+}
+
+aclError aclmdlRICaptureToModelRIBegin(
+        aclrtStream stream, aclmdlRI modelRI, aclmdlRICaptureMode mode)
+{
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? capture_into(stream, modelRI, mode) : st);
 }
 
 static rp_status capture_get_info(
@@ -75,7 +94,7 @@ static rp_status capture_end(aclrtStream handle, aclmdlRI *model)
         return st;
     }
     if (model == NULL) {
-        return rp_fail(RP_EPARAM, "aclmdlRICaptureEnd: modelRI is NULL");
+        return rp_capture_end(stream, NULL);
     }
     struct rp_graph *graph = *model;
     st = rp_capture_end(stream, &graph);
@@ -119,7 +138,7 @@ aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode)
     return rp_acl(exchange_mode(mode));
 }
 
-/* A live graph that is not being captured any more. */
+/* A live root graph that is neither captured nor built any more. */
 static rp_status check_graph(const char *api, aclmdlRI model, struct rp_graph **out)
 {
     if (model == NULL) {
@@ -129,16 +148,41 @@ static rp_status check_graph(const char *api, aclmdlRI model, struct rp_graph **
     if (graph == NULL) {
         return rp_fail(RP_EHANDLE, "%s: %p is no graph, or a destroyed one", api, model);
     }
+    if (graph->kind == RP_GRAPH_SUB) {
+        return rp_fail(RP_ENOTSUP,
+                "%s: graph %u is a sub-graph of a conditional of graph %u, and used through that "
+                "alone",
+                api, graph->id, graph->root->id);
+    }
     // acquire: pairs with the store at the capture's end; the program is complete.
     const uint32_t state = atomic_load_explicit(&graph->state, memory_order_acquire);
-    if (state == RP_GRAPH_CAPTURING || state == RP_GRAPH_INVALIDATED) {
+    if (graph->kind == RP_GRAPH_CAPTURED &&
+            (state == RP_GRAPH_CAPTURING || state == RP_GRAPH_INVALIDATED)) {
         return rp_fail(RP_EMODELCAPTURED, "%s: graph %u is still being captured", api, graph->id);
-    }
-    if (state != RP_GRAPH_READY) {
-        return rp_fail(RP_EGRAPHSTATE, "%s: graph %u is not ready", api, graph->id);
     }
     *out = graph;
     return RP_OK;
+}
+
+static rp_status check_ready(const char *api, const struct rp_graph *graph)
+{
+    // acquire: as above.
+    switch (atomic_load_explicit(&graph->state, memory_order_acquire)) {
+    case RP_GRAPH_READY:
+        return RP_OK;
+    case RP_GRAPH_UPDATING:
+        return rp_fail(RP_EGRAPHSTATE,
+                "%s: tasks of graph %u were changed; call aclmdlRIUpdate first", api, graph->id);
+    case RP_GRAPH_FAULT:
+        return rp_fail(RP_EGRAPHSTATE,
+                "%s: graph %u cannot run any more: a change of its tasks failed, or a stream was "
+                "unbound",
+                api, graph->id);
+    default:
+        return rp_fail(RP_EGRAPHSTATE,
+                "%s: graph %u is not built yet: aclmdlRIEndTask and aclmdlRIBuildEnd are missing",
+                api, graph->id);
+    }
 }
 
 /* Every communicator of the graph is there and healthy. */
@@ -181,6 +225,9 @@ static rp_status execute_async(aclmdlRI model, aclrtStream handle)
     struct rp_graph *graph = NULL;
     struct rp_stream *stream = NULL;
     rp_status st = check_graph("aclmdlRIExecuteAsync", model, &graph);
+    if (st == RP_OK) {
+        st = check_ready("aclmdlRIExecuteAsync", graph);
+    }
     if (st == RP_OK) {
         st = enter_with_stream(handle, &stream);
     }
@@ -248,8 +295,10 @@ static rp_status destroy(aclmdlRI model)
     if (!rp_handle_remove(RP_HANDLE_GRAPH, graph)) {
         return RP_OK; // another thread destroys it
     }
-    st = rp_device_wait(graph->context->device, program_idle, graph->program, DESTROY_WAIT_NS,
-            RP_EMODELRUNNING);
+    if (graph->program != NULL) {
+        st = rp_device_wait(graph->context->device, program_idle, graph->program, DESTROY_WAIT_NS,
+                RP_EMODELRUNNING);
+    }
     if (st == RP_OK) {
         rp_graph_destroy(graph);
         return RP_OK;

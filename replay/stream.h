@@ -71,6 +71,12 @@ struct rp_stream {
     /* Written by capture under context->capture_lock, read anywhere. */
     _Atomic uint32_t capture_status; /* enum rp_capture_status */
     void *capture;                   /* capture's object; under capture_lock */
+    uint32_t capture_lane;           /* the stream's lane of its graph; under capture_lock */
+
+    /* The same for a stream that is bound to a built graph (model), or collects an update of a task
+     * group (update): capture's objects, NULL: neither. Set and cleared under capture_lock. */
+    _Atomic(void *) model;
+    _Atomic(void *) update;
 
     _Atomic uint64_t submitted; /* submissions queued so far */
     _Atomic uint64_t ended;     /* submissions ended so far, in order */

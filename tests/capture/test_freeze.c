@@ -22,7 +22,7 @@ static void setup(void)
     for (int c = 0; c < COMMS; c++) {
         atomic_store(&comms[c].refs, 1000); // never the last reference: these are not on the heap
     }
-    cr_assert(eq(int, rp_graph_create(NULL, &graph), RP_OK));
+    cr_assert(eq(int, rp_graph_create(NULL, RP_GRAPH_CAPTURED, NULL, &graph), RP_OK));
     for (int l = 0; l < LANES; l++) {
         uint32_t lane;
         streams[l].id = l;
@@ -64,13 +64,13 @@ static void add_collective(uint32_t lane, int comm)
 static uint32_t add_record(uint32_t lane)
 {
     uint32_t edge = 0;
-    cr_assert(eq(int, rp_graph_add_edge(graph, lane, &edge), RP_OK));
+    cr_assert(eq(int, rp_graph_add_edge(graph, lane, NULL, &edge), RP_OK));
     return edge;
 }
 
 static void add_wait(uint32_t lane, uint32_t edge)
 {
-    cr_assert(eq(int, rp_graph_add_wait(graph, lane, edge), RP_OK));
+    cr_assert(eq(int, rp_graph_add_wait(graph, lane, NULL, edge), RP_OK));
 }
 
 /* The kinds of a lane of the program as letters: c copy, C collective, h host, S signal, W wait. */
