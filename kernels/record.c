@@ -86,6 +86,36 @@ static const char *const algorithm_names[] = {
 };
 static const char *const determinism_names[] = { "order free", "deterministic", "strict" };
 
+static bool has_elements(unsigned op)
+{
+    return op != RP_OP_BARRIER;
+}
+
+static bool reduces(unsigned op)
+{
+    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER;
+}
+
+static const char *name_of(const char *const *names, size_t count, unsigned value)
+{
+    return value < count && names[value] != NULL ? names[value] : "?";
+}
+
+struct rp_record_words rp_record_words(const struct rp_record *record)
+{
+    const unsigned op = record->op;
+    return (struct rp_record_words){
+        .op = rp_op_kind_name(op),
+        .dtype = has_elements(op)
+                         ? name_of(dtype_names, RP_ARRAY_LENGTH(dtype_names), record->dtype)
+                         : NULL,
+        .reduce = reduces(op) ? name_of(reduce_names, RP_ARRAY_LENGTH(reduce_names), record->reduce)
+                              : NULL,
+        .expansion = name_of(expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion),
+        .algorithm = name_of(algorithm_names, RP_ARRAY_LENGTH(algorithm_names), record->algorithm),
+    };
+}
+
 // A text that grows clause by clause; what does not fit is cut.
 struct text {
     char *at;
@@ -123,13 +153,12 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     }
     struct text out = { .at = text, .left = bytes };
     const unsigned op = record->op;
-    const bool reduces = op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER;
     append(&out, "%s #%" PRIu64, rp_op_kind_name(op), record->seq % RP_SEQ_BASE_UNIT);
-    if (op != RP_OP_BARRIER) {
+    if (has_elements(op)) {
         append(&out, ", count %" PRIu64, record->count);
         append_name(&out, dtype_names, RP_ARRAY_LENGTH(dtype_names), record->dtype, "type");
     }
-    if (reduces) {
+    if (reduces(op)) {
         append_name(&out, reduce_names, RP_ARRAY_LENGTH(reduce_names), record->reduce, "reduction");
     }
     if (op == RP_OP_BROADCAST) {

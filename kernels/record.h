@@ -88,6 +88,15 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
 /** rp_op_kind_name: "AllReduce"; "unknown operator" for any other value. */
 const char *rp_op_kind_name(unsigned op);
 
+/* A record in words; static, "?" for a value without a name, NULL for what the operator does not
+ * have. */
+struct rp_record_words {
+    const char *op, *dtype, *reduce, *expansion, *algorithm;
+};
+
+/** rp_record_words: for whoever shows the parts of a record one by one. */
+struct rp_record_words rp_record_words(const struct rp_record *record);
+
 /**
  * rp_record_send_bytes, rp_record_recv_bytes: bytes of the owner's send and
  * receive buffer for `ranks` ranks. Counts were checked at the API, so the
