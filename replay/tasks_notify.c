@@ -54,14 +54,19 @@ static bool is_reached(uint32_t now, uint32_t value, uint8_t mode)
 }
 
 // Whether the wait is over; its clearing is one step with the look.
-static bool take(const struct rp_insn *insn)
+static bool take(const struct rp_step *step)
 {
+    const struct rp_insn *insn = step->insn;
     struct rp_notify *notify = insn->u.notify.notify;
     // seq_cst [N1]: pairs with the exchange of a record.
     uint32_t now = atomic_load_explicit(&notify->value, memory_order_seq_cst);
     while (is_reached(now, (uint32_t)insn->u.notify.value, insn->flag)) {
-        if (!insn->clear || atomic_compare_exchange_weak_explicit(&notify->value, &now, 0,
-                                    memory_order_seq_cst, memory_order_seq_cst)) {
+        if (!insn->clear) {
+            return true;
+        }
+        if (atomic_compare_exchange_weak_explicit(
+                    &notify->value, &now, 0, memory_order_seq_cst, memory_order_seq_cst)) {
+            rp_doorbell_ring(step->device->bell); // a wait for a small value may be over
             return true;
         }
     }
@@ -72,7 +77,7 @@ rp_status rp_task_notify_wait(struct rp_step *step)
 {
     const struct rp_insn *insn = step->insn;
     struct rp_lane *lane = step->lane;
-    if (take(insn)) {
+    if (take(step)) {
         return RP_OK;
     }
     // As with events: nobody may come any more to record it.
