@@ -61,6 +61,9 @@
     X(RP_EWRITEFILE, -33, 100004, 10, "the file cannot be written")                                \
     X(RP_EFEATURE, -34, 200006, 5, "the feature is not supported")                                 \
     X(RP_EOPQUEUE, -35, 148048, 1, "invalid max_opqueue_num in the configuration")                 \
+    X(RP_ESYMBOL, -36, 107042, 1, "the binary has no such variable")                               \
+    X(RP_EFUNCTION, -37, 107044, 1, "not the symbol of a kernel")                                  \
+    X(RP_EKERNELDUP, -38, 507028, 15, "the kernel is registered already")                          \
     /* capture and graphs */                                                                       \
     X(RP_ECAPDEP, -40, 107024, 15, "the wait has no captured record")                              \
     X(RP_EUNJOINED, -41, 107025, 15, "a side stream was not joined to the capture's origin")       \

@@ -1,7 +1,8 @@
 // A user's kernel, as a task: the lane is parked while a thread runs the blocks.
 
 #include "replay/callback.h"
-#include "replay/kernel.h"
+#include "replay/kernel_function.h"
+#include "replay/launch.h"
 #include "replay/scheduler.h"
 
 static void run_blocks(void *arg)
