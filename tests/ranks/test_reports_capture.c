@@ -2,8 +2,12 @@
 // under the library's own calls, whatever the operator, type and size; it needs no
 // warm-up; eager work that is still running does not disturb it; nothing in it
 // waits for what will never start.
+//
+// R01 and R06 to R09 of the user reports (R02 to R04 are in test_reports_modes.c).
+// AlltoAll, Send and Recv, and two nodes come with their issues.
 
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -115,7 +119,7 @@ static void closed_capture_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(capture_reports, r01_every_capture_ends_and_only_the_users_fork_is_unjoined)
+Test(reports, r01_every_capture_ends_and_only_the_users_fork_is_unjoined)
 {
     struct rank_job job = { .ranks = 4, .fn = closed_capture_rank };
     in_both_expansions(&job);
@@ -193,7 +197,7 @@ static void backlog_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(capture_reports, r07_a_capture_behind_running_eager_work_never_fails)
+Test(reports, r07_a_capture_behind_running_eager_work_never_fails)
 {
     const struct backlog b = { .rounds = soak_rounds(50, 200) };
     struct rank_job job = { .ranks = 4, .fn = backlog_rank, .arg = &b };
@@ -203,7 +207,7 @@ Test(capture_reports, r07_a_capture_behind_running_eager_work_never_fails)
 }
 
 // Instead of sleeps within the library: its threads get a core only when a hog leaves one.
-Test(capture_reports, r07_nor_when_the_librarys_threads_are_held_up)
+Test(reports, r07_nor_when_the_librarys_threads_are_held_up)
 {
     const struct backlog b = { .rounds = soak_rounds(25, 200), .slow_threads = true };
     const struct rank_job job = { .ranks = 4, .fn = backlog_rank, .arg = &b };
@@ -251,7 +255,7 @@ static void first_use_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(capture_reports, r08_a_fresh_communicator_is_captured_without_warming_up)
+Test(reports, r08_a_fresh_communicator_is_captured_without_warming_up)
 {
     static const size_t sizes[] = { KIB, 64 * MIB };
     for (size_t i = 0; i < 2; i++) {
@@ -352,7 +356,7 @@ static void ask_in_capture_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(capture_reports, r09_no_query_or_wait_inside_a_capture_blocks)
+Test(reports, r09_no_query_or_wait_inside_a_capture_blocks)
 {
     struct rank_job job = { .ranks = 2, .fn = ask_in_capture_rank };
     in_both_expansions(&job);
@@ -402,8 +406,79 @@ static void nested_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(capture_reports, r06_two_captures_can_be_open_on_one_communicator)
+Test(reports, r06_two_captures_can_be_open_on_one_communicator)
 {
     struct rank_job job = { .ranks = 2, .fn = nested_rank };
+    in_both_expansions(&job);
+}
+
+struct second_capture {
+    struct rank *rank;
+    struct rank_call *call;
+    aclrtStream stream;
+    aclmdlRI graph;
+    aclError error;
+};
+
+static void *capture_in_second_thread(void *arg)
+{
+    struct second_capture *s = arg;
+    s->error = aclrtSetDevice(s->rank->device);
+    if (s->error == ACL_SUCCESS) {
+        s->error = aclmdlRICaptureBegin(s->stream, THREAD_LOCAL);
+    }
+    for (unsigned k = 0; k < 20 && s->error == ACL_SUCCESS; k++) {
+        s->error = (aclError)rank_call_issue(s->call, s->rank->comm, s->stream);
+    }
+    if (s->error == ACL_SUCCESS) {
+        s->error = aclmdlRICaptureEnd(s->stream, &s->graph);
+    }
+    return NULL;
+}
+
+static void two_threads_rank(struct rank *rank)
+{
+    struct rank_call call[2];
+    struct second_capture second = { .rank = rank, .call = &call[1] };
+    rank_open(rank);
+    must(aclrtCreateStream(&second.stream));
+    for (unsigned k = 0; k < 2; k++) {
+        const struct oracle_call what = {
+            .op = ORACLE_ALL_REDUCE, .dtype = RP_DTYPE_INT32, .count = 700, .ranks = rank->count
+        };
+        rank_call_open(&call[k], rank, &what, &(struct rank_call_options){ .seed = k });
+    }
+    for (unsigned round = 0; round < 50; round++) {
+        pthread_t thread;
+        aclmdlRI graph = NULL;
+        must_hold(pthread_create(&thread, NULL, capture_in_second_thread, &second) == 0, "thread");
+        must(aclmdlRICaptureBegin(rank->stream, THREAD_LOCAL));
+        for (unsigned k = 0; k < 20; k++) {
+            must(rank_call_issue(&call[0], rank->comm, rank->stream));
+        }
+        must(aclmdlRICaptureEnd(rank->stream, &graph));
+        pthread_join(thread, NULL);
+        must_hold(second.error == ACL_SUCCESS, "the second thread's capture answers %d",
+                second.error);
+        rank_call_load(&call[0], round);
+        rank_call_load(&call[1], round + 1);
+        replay(round % 2 == 0 ? graph : second.graph, rank->stream);
+        replay(round % 2 == 0 ? second.graph : graph, second.stream);
+        must(aclrtSynchronizeStream(rank->stream));
+        must(aclrtSynchronizeStream(second.stream));
+        rank_call_check(&call[0], round, "captured by the first thread");
+        rank_call_check(&call[1], round + 1, "captured by the second thread");
+        must(aclmdlRIDestroy(graph));
+        must(aclmdlRIDestroy(second.graph));
+    }
+    rank_call_close(&call[0]);
+    rank_call_close(&call[1]);
+    must(aclrtDestroyStream(second.stream));
+    rank_close(rank);
+}
+
+Test(reports, r06_two_threads_can_capture_on_one_communicator)
+{
+    struct rank_job job = { .ranks = 2, .fn = two_threads_rank };
     in_both_expansions(&job);
 }
