@@ -239,6 +239,13 @@ aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id)
 
 // ---- debug prints ----
 
+/* Whether tasks can still be added to a root or to its sub-graphs. */
+static bool is_recording(const struct rp_graph *root)
+{
+    // acquire: pairs with the store at the end of a capture or build.
+    return atomic_load_explicit(&root->state, memory_order_acquire) <= RP_GRAPH_INVALIDATED;
+}
+
 static rp_status debug_json(aclmdlRI model, const char *path, uint32_t flags)
 {
     static const char *const api = "aclmdlRIDebugJsonPrint";
@@ -257,9 +264,15 @@ static rp_status debug_json(aclmdlRI model, const char *path, uint32_t flags)
     if (st != RP_OK) {
         return st;
     }
-    rp_graph_hold_still(graph);
+    // A file may be slow; a graph that is complete needs no lock meanwhile.
+    const bool recording = is_recording(graph->root);
+    if (recording) {
+        rp_graph_hold_still(graph);
+    }
     st = rp_graph_json_write(graph, path, flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);
-    rp_graph_let_go(graph);
+    if (recording) {
+        rp_graph_let_go(graph);
+    }
     return st;
 }
 
