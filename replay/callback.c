@@ -1,10 +1,11 @@
-// Host functions: who calls them, and the callback threads.
+// Host functions and kernels: who calls them.
 //
-// A lane that comes to one is parked; whoever calls the function lets it go on afterwards. There is
-// one callback thread a device, and one more whenever all are busy and another call waits: a
-// function that blocks holds up its own lane and nothing else. They are made when they are first
-// needed, by the announcement of a call; a call that a waiting thread takes for itself (driver.c)
-// needs none.
+// A lane that comes to one is parked; whoever calls the function lets it go on afterwards. A device
+// has two crews for it. There is one callback thread, and one more whenever all are busy and
+// another call waits: a host function that blocks holds up its own lane and nothing else. Kernels,
+// which compute, share the device's cores: a fixed number of threads. Both are made when they are
+// first needed, by the announcement of a call; a call that a waiting thread takes for itself
+// (driver.c) needs none.
 
 #include "replay/callback.h"
 
@@ -13,6 +14,8 @@
 #include "base/alloc.h"
 #include "replay/scheduler.h"
 #include "replay/stream.h"
+
+#define CORES 1 // threads that run kernels
 
 static _Thread_local unsigned depth; // of users' functions on this thread
 
@@ -55,12 +58,23 @@ void rp_call_run(struct rp_call *call)
     rp_call_return(call, RP_OK);
 }
 
+static void crew_init(struct rp_callbacks *callbacks, enum rp_crew_kind kind, const char *name,
+        uint32_t threads_max)
+{
+    struct rp_crew *crew = &callbacks->crew[kind];
+    crew->callbacks = callbacks;
+    crew->name = name;
+    crew->threads_max = threads_max;
+    rp_list_init(&crew->queued);
+    pthread_cond_init(&crew->come, NULL);
+}
+
 rp_status rp_callbacks_init(struct rp_callbacks *callbacks)
 {
     *callbacks = (struct rp_callbacks){ 0 };
-    rp_list_init(&callbacks->queued);
-    pthread_mutex_init(&callbacks->lock, NULL); // neither fails on Linux
-    pthread_cond_init(&callbacks->come, NULL);
+    pthread_mutex_init(&callbacks->lock, NULL); // neither this nor a condition fails on Linux
+    crew_init(callbacks, RP_CREW_CALLBACKS, "rp-cb", UINT32_MAX);
+    crew_init(callbacks, RP_CREW_CORES, "rp-core", CORES);
     return RP_OK;
 }
 
@@ -68,32 +82,52 @@ void rp_callbacks_fini(struct rp_callbacks *callbacks)
 {
     pthread_mutex_lock(&callbacks->lock);
     callbacks->stop = true;
-    pthread_cond_broadcast(&callbacks->come);
-    pthread_mutex_unlock(&callbacks->lock);
-    for (uint32_t i = 0; i < callbacks->threads; i++) {
-        pthread_join(callbacks->thread[i], NULL);
+    for (unsigned kind = 0; kind < RP_CREWS; kind++) {
+        pthread_cond_broadcast(&callbacks->crew[kind].come);
     }
-    rp_free(callbacks->thread);
-    pthread_cond_destroy(&callbacks->come);
+    pthread_mutex_unlock(&callbacks->lock);
+    for (unsigned kind = 0; kind < RP_CREWS; kind++) {
+        struct rp_crew *crew = &callbacks->crew[kind];
+        for (uint32_t i = 0; i < crew->threads; i++) {
+            pthread_join(crew->thread[i], NULL);
+        }
+        rp_free(crew->thread);
+        pthread_cond_destroy(&crew->come);
+    }
     pthread_mutex_destroy(&callbacks->lock);
 }
 
-void rp_callbacks_post(struct rp_device *device, struct rp_call *call)
+// Queues a call; whoever lays the baton down announces it.
+static void post(struct rp_device *device, enum rp_crew_kind kind, struct rp_call *call)
 {
     struct rp_callbacks *callbacks = &device->callbacks;
+    struct rp_crew *crew = &callbacks->crew[kind];
     pthread_mutex_lock(&callbacks->lock);
-    rp_list_push_back(&callbacks->queued, &call->link);
-    callbacks->queued_count++;
+    rp_list_push_back(&crew->queued, &call->link);
+    crew->queued_count++;
     pthread_mutex_unlock(&callbacks->lock);
     device->calls_fresh = true;
 }
 
 // Under the lock.
-static struct rp_call *unqueue(struct rp_callbacks *callbacks, struct rp_list *link)
+static struct rp_call *unqueue(struct rp_crew *crew, struct rp_list *link)
 {
     rp_list_remove(link);
-    callbacks->queued_count--;
+    crew->queued_count--;
     return rp_container_of(link, struct rp_call, link);
+}
+
+// Under the lock.
+static struct rp_call *take_of(struct rp_crew *crew, const struct rp_stream *stream)
+{
+    rp_list_each(link, &crew->queued)
+    {
+        const struct rp_call *call = rp_container_of(link, struct rp_call, link);
+        if (call->stream == stream) {
+            return unqueue(crew, link);
+        }
+    }
+    return NULL;
 }
 
 struct rp_call *rp_callbacks_take(struct rp_device *device, const struct rp_stream *stream)
@@ -101,13 +135,8 @@ struct rp_call *rp_callbacks_take(struct rp_device *device, const struct rp_stre
     struct rp_callbacks *callbacks = &device->callbacks;
     struct rp_call *found = NULL;
     pthread_mutex_lock(&callbacks->lock);
-    rp_list_each(link, &callbacks->queued)
-    {
-        const struct rp_call *call = rp_container_of(link, struct rp_call, link);
-        if (call->stream == stream) {
-            found = unqueue(callbacks, link);
-            break;
-        }
+    for (unsigned kind = 0; kind < RP_CREWS && found == NULL; kind++) {
+        found = take_of(&callbacks->crew[kind], stream);
     }
     pthread_mutex_unlock(&callbacks->lock);
     return found;
@@ -116,29 +145,33 @@ struct rp_call *rp_callbacks_take(struct rp_device *device, const struct rp_stre
 bool rp_callbacks_waiting(struct rp_device *device)
 {
     struct rp_callbacks *callbacks = &device->callbacks;
+    bool waiting = false;
     pthread_mutex_lock(&callbacks->lock);
-    const bool waiting = callbacks->queued_count != 0;
+    for (unsigned kind = 0; kind < RP_CREWS; kind++) {
+        waiting |= callbacks->crew[kind].queued_count != 0;
+    }
     pthread_mutex_unlock(&callbacks->lock);
     return waiting;
 }
 
-static void *callback_main(void *arg)
+static void *crew_main(void *arg)
 {
-    struct rp_callbacks *callbacks = arg;
+    struct rp_crew *crew = arg;
+    struct rp_callbacks *callbacks = crew->callbacks;
     pthread_mutex_lock(&callbacks->lock);
     for (;;) {
-        struct rp_list *link = rp_list_first(&callbacks->queued);
+        struct rp_list *link = rp_list_first(&crew->queued);
         if (link != NULL) {
-            struct rp_call *call = unqueue(callbacks, link);
-            callbacks->busy++;
+            struct rp_call *call = unqueue(crew, link);
+            crew->busy++;
             pthread_mutex_unlock(&callbacks->lock);
             rp_call_run(call);
             pthread_mutex_lock(&callbacks->lock);
-            callbacks->busy--;
+            crew->busy--;
         } else if (callbacks->stop) {
             break;
         } else {
-            pthread_cond_wait(&callbacks->come, &callbacks->lock);
+            pthread_cond_wait(&crew->come, &callbacks->lock);
         }
     }
     pthread_mutex_unlock(&callbacks->lock);
@@ -146,24 +179,26 @@ static void *callback_main(void *arg)
 }
 
 // One more thread. Under the lock.
-static rp_status add_thread(struct rp_device *device)
+static rp_status add_thread(struct rp_device *device, struct rp_crew *crew)
 {
-    struct rp_callbacks *callbacks = &device->callbacks;
-    if (callbacks->threads == callbacks->thread_room) {
-        const uint32_t room = callbacks->thread_room == 0 ? 4 : 2 * callbacks->thread_room;
-        pthread_t *grown = rp_realloc(callbacks->thread, room * sizeof(*grown));
+    if (crew->threads == crew->thread_room) {
+        const uint32_t room = crew->thread_room == 0 ? 4 : 2 * crew->thread_room;
+        pthread_t *grown = rp_realloc(crew->thread, room * sizeof(*grown));
         if (grown == NULL) {
-            return rp_fail(RP_ENOMEM, "no memory for another callback thread");
+            return rp_fail(RP_ENOMEM, "no memory for another thread %s", crew->name);
         }
-        callbacks->thread = grown;
-        callbacks->thread_room = room;
+        crew->thread = grown;
+        crew->thread_room = room;
     }
     char name[16];
-    snprintf(name, sizeof(name), "rp-cb-%d.%u", (int)device->id, callbacks->threads % 1000);
-    const rp_status st = rp_thread_create(
-            &callbacks->thread[callbacks->threads], name, callback_main, callbacks);
+    if (crew->threads_max == 1) {
+        snprintf(name, sizeof(name), "%s-%d", crew->name, (int)device->id);
+    } else {
+        snprintf(name, sizeof(name), "%s-%d.%u", crew->name, (int)device->id, crew->threads % 1000);
+    }
+    const rp_status st = rp_thread_create(&crew->thread[crew->threads], name, crew_main, crew);
     if (st == RP_OK) {
-        callbacks->threads++;
+        crew->threads++;
     }
     return st;
 }
@@ -177,28 +212,38 @@ static void refuse_all(struct rp_list *refused, rp_status st)
     }
 }
 
+// Under the lock. Calls that nobody will ever come for go to `refused`.
+static rp_status announce(struct rp_device *device, struct rp_crew *crew, struct rp_list *refused)
+{
+    rp_status st = RP_OK;
+    while (st == RP_OK && crew->queued_count > crew->threads - crew->busy &&
+            crew->threads < crew->threads_max) {
+        st = add_thread(device, crew);
+    }
+    if (crew->threads == 0) {
+        rp_list_splice_back(refused, &crew->queued);
+        crew->queued_count = 0;
+    }
+    for (uint32_t i = 0; i < rp_min_u32(crew->queued_count, crew->threads); i++) {
+        pthread_cond_signal(&crew->come);
+    }
+    return st;
+}
+
 void rp_callbacks_announce(struct rp_device *device)
 {
     struct rp_callbacks *callbacks = &device->callbacks;
     struct rp_error_capture capture; // what fails here is no failure of the call that drives
-    struct rp_list refused;
-    rp_list_init(&refused);
-    rp_status st = RP_OK;
     rp_error_capture_begin(&capture);
-    pthread_mutex_lock(&callbacks->lock);
-    while (st == RP_OK && callbacks->queued_count > callbacks->threads - callbacks->busy) {
-        st = add_thread(device);
+    for (unsigned kind = 0; kind < RP_CREWS; kind++) {
+        struct rp_list refused;
+        rp_list_init(&refused);
+        pthread_mutex_lock(&callbacks->lock);
+        const rp_status st = announce(device, &callbacks->crew[kind], &refused);
+        pthread_mutex_unlock(&callbacks->lock);
+        refuse_all(&refused, st);
     }
-    if (callbacks->threads == 0) {
-        rp_list_splice_back(&refused, &callbacks->queued);
-        callbacks->queued_count = 0;
-    }
-    for (uint32_t i = 0; i < callbacks->queued_count; i++) {
-        pthread_cond_signal(&callbacks->come);
-    }
-    pthread_mutex_unlock(&callbacks->lock);
     rp_error_capture_end(&capture);
-    refuse_all(&refused, st);
 }
 
 // Hands the lane's call over once; later looks find that it has returned.
@@ -221,10 +266,11 @@ static bool hand_over(struct rp_step *step, void (*fn)(void *), void *arg)
     return true;
 }
 
-rp_status rp_callback_task(struct rp_step *step, void (*fn)(void *), void *arg)
+rp_status rp_callback_task(
+        struct rp_step *step, enum rp_crew_kind kind, void (*fn)(void *), void *arg)
 {
     if (hand_over(step, fn, arg)) {
-        rp_callbacks_post(step->device, &step->lane->call);
+        post(step->device, kind, &step->lane->call);
         return RP_AGAIN;
     }
     const rp_status st = step->lane->call.failed;
@@ -233,23 +279,27 @@ rp_status rp_callback_task(struct rp_step *step, void (*fn)(void *), void *arg)
 
 rp_status rp_task_host_fn(struct rp_step *step)
 {
-    return rp_callback_task(step, step->insn->u.call.fn, step->insn->u.call.arg);
+    return rp_callback_task(step, RP_CREW_CALLBACKS, step->insn->u.call.fn, step->insn->u.call.arg);
 }
 
+// The thread is that of the stream on which the callback was launched. When that was captured, the
+// replay runs on another one.
 rp_status rp_task_callback(struct rp_step *step)
 {
+    struct rp_stream *launched_on = step->insn->u.call.stream;
     struct rp_lane *lane = step->lane;
     if (step->insn->flag == 0) {
         struct rp_call call = {
             .fn = step->insn->u.call.fn,
             .arg = step->insn->u.call.arg,
             .device = step->device,
-            .stream = step->stream,
+            .stream = launched_on,
         };
-        return rp_report_post(step->stream, &call);
+        return rp_report_post(launched_on, &call);
     }
     if (hand_over(step, step->insn->u.call.fn, step->insn->u.call.arg)) {
-        const rp_status st = rp_report_post(step->stream, &lane->call);
+        lane->call.stream = launched_on;
+        const rp_status st = rp_report_post(launched_on, &lane->call);
         if (st == RP_OK) {
             return RP_AGAIN;
         }

@@ -2,10 +2,11 @@
 #define REPRISE_REPLAY_CALLBACK_H
 
 /*
- * Users' functions. Two ways that a stream uses one or the other of:
+ * Users' functions: kernels, and two ways that a stream uses one or the other of:
  *
  *   host functions (aclrtLaunchHostFunc) run on a callback thread of the device,
- *   or on a thread that waits for them; replay/callback.c
+ *   or on a thread that waits for them; replay/callback.c. Kernels do the same
+ *   with the device's cores
  *   callbacks (aclrtLaunchCallback) run on the thread that subscribed to the
  *   stream, while it is in aclrtProcessReport; replay/report.c
  *

@@ -362,8 +362,8 @@ rp_status rp_device_wait_for(struct rp_device *device, const struct rp_wait *wai
         return RP_OK;
     }
     if (rp_thread_in_callback()) {
-        return rp_fail(RP_ECALLBACK, "a host function or callback may not make a call that waits "
-                                     "for its device");
+        return rp_fail(RP_ECALLBACK, "a kernel, host function or callback may not make a call that "
+                                     "waits for its device");
     }
     struct rp_driver driver;
     rp_driver_init(&driver, device, wait, rp_deadline_ns(wait->timeout_ns));

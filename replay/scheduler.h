@@ -72,9 +72,11 @@ enum rp_work {
     RP_WORK_RUNNABLE, /* stepping may move something */
 };
 
-/* The callback threads of a device (callback.c). */
-struct rp_callbacks {
-    pthread_mutex_t lock;
+/* Threads that call users' functions of one sort. */
+struct rp_crew {
+    struct rp_callbacks *callbacks;
+    const char *name;     /* of its threads, before the device's id */
+    uint32_t threads_max; /* UINT32_MAX: one more whenever all are busy */
     pthread_cond_t come;
     struct rp_list queued; /* rp_call.link */
     uint32_t queued_count;
@@ -82,6 +84,18 @@ struct rp_callbacks {
     uint32_t busy;    /* of them, in a user's function */
     pthread_t *thread;
     uint32_t thread_room;
+};
+
+enum rp_crew_kind {
+    RP_CREW_CALLBACKS = 0, /* host functions */
+    RP_CREW_CORES,         /* kernels: the device's vector cores */
+    RP_CREWS
+};
+
+/* The callback threads and cores of a device (callback.c). */
+struct rp_callbacks {
+    pthread_mutex_t lock;
+    struct rp_crew crew[RP_CREWS];
     bool stop;
 };
 
@@ -122,7 +136,7 @@ struct rp_device {
     _Atomic(struct rp_mpsc_node *) pool_back; /* rp_submission.link: given back, without a lock */
     uint32_t active_count;
     _Atomic uint32_t ranks; /* of the largest communicator seen: how busy this node is */
-    bool calls_fresh;       /* calls were queued and no callback thread was told */
+    bool calls_fresh;       /* calls were queued and no thread of theirs was told */
 
     /* The pool (pool.c): whoever submits. */
     _Alignas(RP_CACHELINE) pthread_mutex_t pool_lock;
@@ -233,15 +247,14 @@ void rp_ts_wake(struct rp_device *device);
 /* callback.c */
 RP_MUST_USE rp_status rp_callbacks_init(struct rp_callbacks *callbacks);
 void rp_callbacks_fini(struct rp_callbacks *callbacks); /* joins the threads */
-/** rp_callback_task: the task is a call of fn(arg): hands it over, then RP_AGAIN until it has
- * returned. Baton. */
-RP_MUST_USE rp_status rp_callback_task(struct rp_step *step, void (*fn)(void *), void *arg);
-/** rp_callbacks_announce: tell a callback thread of queued calls, make one if all are busy. */
+/** rp_callback_task: the task is a call of fn(arg) by a thread of that kind: hands it over, then
+ * RP_AGAIN until it has returned. Baton. */
+RP_MUST_USE rp_status rp_callback_task(
+        struct rp_step *step, enum rp_crew_kind kind, void (*fn)(void *), void *arg);
+/** rp_callbacks_announce: tell threads of queued calls, make one if all are busy and it may be. */
 void rp_callbacks_announce(struct rp_device *device);
 /** rp_callbacks_waiting: whether calls are queued. */
 bool rp_callbacks_waiting(struct rp_device *device);
-/** rp_callbacks_post: queue a call; whoever lays the baton down announces it. Baton. */
-void rp_callbacks_post(struct rp_device *device, struct rp_call *call);
 /** rp_callbacks_take: a queued call of `stream`, or NULL. */
 struct rp_call *rp_callbacks_take(struct rp_device *device, const struct rp_stream *stream);
 /** rp_call_run: call the function, then let its lane go on. Without the baton. */

@@ -20,11 +20,20 @@
  *
  *   - reprise_kernel_register() makes one of a function of the program itself.
  *
- * The argument block is copied by the call that launches; what it points to is not. It begins at a
- * multiple of 16 bytes. Kernels run in stream order on the device's vector cores, and block order
- * is not promised: blocks may run at the same time and must not wait for each other. A kernel may
- * not make a call that waits for a device (such calls answer 207006), and one that faults ends the
- * process like any other code of the program. */
+ * The argument block is copied by the call that launches, from host and from device memory alike;
+ * what it points to is not. The copy begins at a multiple of 16 bytes, and a kernel only reads it:
+ * a captured launch is given the same one every time. Kernels run in stream order on the device's
+ * vector cores. No order of blocks is promised: they may run at the same time and must not wait for
+ * each other. A kernel may not make a call that waits for a device (such calls answer 207006).
+ *
+ * A kernel that faults is a fault of the process, like in any other code of the program: the
+ * callback of aclrtBinarySetExceptionCallback() has no occasion to be called. Loading the same file
+ * twice gives two binaries that share their variables, as dlopen() does; loading it from memory
+ * does not.
+ *
+ * Parameters that are appended to an argument list (aclrtKernelArgsAppend) stand where the kernel's
+ * table says. Without a table each stands at the next multiple of 8 bytes, and those of a CPU
+ * kernel (aclrtRegisterCpuFunc) follow one another without gaps. */
 #ifndef REPRISE_KERNEL_H
 #define REPRISE_KERNEL_H
 
