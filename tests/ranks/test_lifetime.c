@@ -101,7 +101,7 @@ static void order_rank(struct rank *rank)
     }
 }
 
-Test(lifetime, ends_in_every_order_of_graph_communicator_and_stream)
+Test(lifetime, r22_ends_in_every_order_of_graph_communicator_and_stream)
 {
     static const struct order orders[] = {
         { { GRAPH, COMM, STREAM }, 3 },
@@ -132,7 +132,8 @@ static void lingering_rank(struct rank *rank)
     rank_call_open(&call, rank, &what, &(struct rank_call_options){ .seed = 8 });
     aclmdlRI graph = capture_two(rank, &call);
     if (rank->id == 1) {
-        rank_sleep_us(2500000); // the others' peers stay quarantined meanwhile
+        rank_sleep_us(
+                soaking() ? 5000000 : 2500000); // the others' peers stay quarantined meanwhile
     }
     must_soon(aclmdlRIDestroy(graph));
     rank_call_close(&call);
@@ -141,7 +142,7 @@ static void lingering_rank(struct rank *rank)
     must_soon(aclrtResetDevice(rank->device));
 }
 
-Test(lifetime, a_rank_that_destroys_late_holds_nobody_up)
+Test(lifetime, r22_a_rank_that_destroys_late_holds_nobody_up)
 {
     struct rank_job job = { .ranks = 4, .fn = lingering_rank };
     assert_job(&job, "processes");
@@ -500,7 +501,7 @@ static void exiting_rank(struct rank *rank)
     exit(0);
 }
 
-Test(lifetime, a_process_exits_cleanly_with_work_pending)
+Test(lifetime, r25_a_process_exits_cleanly_with_work_pending)
 {
     for (unsigned i = 0; i < 8; i++) {
         const struct exit_case c = { i & 1, i & 2, i & 4 };

@@ -1,7 +1,7 @@
 // One order per communicator: eager calls, replays of several graphs and forked
 // streams match across ranks in call order, without a host synchronisation and
 // without events between streams; and work of a stream is ordered with the replays
-// on it.
+// on it. R13, R14, R15 and R19 of the user reports.
 
 #include <signal.h>
 
@@ -179,7 +179,7 @@ static void forked_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(rank_order, of_operators_on_forked_streams_in_one_capture)
+Test(rank_order, r15_of_operators_on_forked_streams_in_one_capture)
 {
     const unsigned rounds = soak_rounds(80, 5000);
     struct rank_job job = {
@@ -262,7 +262,7 @@ static void chain_on_one_stream_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(rank_order, of_copies_and_replays_on_one_stream_without_a_host_synchronisation)
+Test(rank_order, r13_of_copies_and_replays_on_one_stream_without_a_host_synchronisation)
 {
     const unsigned steps = 2000;
     struct rank_job job = { .ranks = 2, .fn = chain_on_one_stream_rank, .arg = &steps };
@@ -305,7 +305,7 @@ static void chain_by_events_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(rank_order, of_producer_replay_and_consumer_tied_by_events_only)
+Test(rank_order, r13_of_producer_replay_and_consumer_tied_by_events_only)
 {
     const unsigned steps = soak_rounds(500, 2000);
     struct rank_job job = { .ranks = 2, .fn = chain_by_events_rank, .arg = &steps };
@@ -359,7 +359,7 @@ static void two_streams_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(rank_order, is_the_call_order_also_between_streams_without_events)
+Test(rank_order, r15_is_the_call_order_also_between_streams_without_events)
 {
     const unsigned rounds = soak_rounds(60, 1000);
     struct rank_job job = {
@@ -396,7 +396,7 @@ static void mixed_origin_rank(struct rank *rank)
     rank_close(rank);
 }
 
-Test(rank_order, matches_a_replay_with_an_eager_call)
+Test(rank_order, r14_matches_a_replay_with_an_eager_call)
 {
     struct rank_job job = { .ranks = 4, .fn = mixed_origin_rank };
     in_both_expansions(&job);
@@ -451,7 +451,7 @@ static void stop_for_5_ms(struct rank_crew *crew, unsigned rank)
     kill(rank_pid(crew, rank), SIGCONT);
 }
 
-Test(rank_order, of_reads_and_the_next_write_of_a_buffer_with_ranks_that_stop)
+Test(rank_order, r19_of_reads_and_the_next_write_of_a_buffer_with_ranks_that_stop)
 {
     const unsigned steps = soak_rounds(300, 5000);
     struct rank_job job = { .ranks = 8, .fn = overwritten_rank, .arg = &steps };
