@@ -366,6 +366,19 @@ const struct rp_env_row rp_env_rows[RP_ENV_COUNT] = {
     .min = 1, .max = RP_ENV_DEVICES_MAX, .fallback = "8",
     .meaning = "Virtual devices of the machine; their ids end at this number less one.",
 },
+[RP_ENV_STREAM_LIMIT] = {
+    .name = "REPRISE_STREAM_LIMIT", .group = RP_ENV_GROUP_REPRISE,
+    .parse = rp_env_parse_u32, .field_off = IN_DEVICE(stream_limit),
+    .min = 1, .max = 1u << 30, .fallback = "1048576",
+    .meaning = "Streams that a device can have at a time. The chips have 1984; set that to find out "
+        "whether a program would fit.",
+},
+[RP_ENV_EVENT_LIMIT] = {
+    .name = "REPRISE_EVENT_LIMIT", .group = RP_ENV_GROUP_REPRISE,
+    .parse = rp_env_parse_u32, .field_off = IN_DEVICE(event_limit),
+    .min = 1, .max = 1u << 30, .fallback = "16777216",
+    .meaning = "Events that a device can have at a time. The chips have 65536.",
+},
 [RP_ENV_SOC_NAME] = {
     .name = "REPRISE_SOC_NAME", .group = RP_ENV_GROUP_REPRISE,
     .parse = rp_env_parse_name, .field_off = IN_DEVICE(soc_name),
