@@ -288,6 +288,9 @@ rp_status rp_task_callback(struct rp_step *step)
 {
     struct rp_stream *launched_on = step->insn->u.call.stream;
     struct rp_lane *lane = step->lane;
+    if (launched_on == NULL) {
+        launched_on = step->stream;
+    }
     if (step->insn->flag == 0) {
         struct rp_call call = {
             .fn = step->insn->u.call.fn,

@@ -7,6 +7,7 @@
 #include "replay/label.h"
 #include "replay/launch.h"
 #include "replay/notify.h"
+#include "replay/stream.h"
 #include "replay/submission.h"
 
 // Hands out consecutive pieces, each at the beginning of a cache line. Without memory it only
@@ -114,6 +115,11 @@ void rp_insn_hold(const struct rp_insn *insn)
             rp_event_ref(insn->u.event.event);
         }
         break;
+    case RP_INSN_CALLBACK:
+        if (insn->u.call.stream != NULL) {
+            rp_stream_ref(insn->u.call.stream);
+        }
+        break;
     case RP_INSN_KERNEL:
         rp_launch_ref(insn->u.kernel.launch);
         break;
@@ -145,6 +151,11 @@ void rp_insn_release(const struct rp_insn *insn)
     case RP_INSN_EDGE_WAIT:
         if (insn->u.event.event != NULL) {
             rp_event_unref(insn->u.event.event);
+        }
+        break;
+    case RP_INSN_CALLBACK:
+        if (insn->u.call.stream != NULL) {
+            rp_stream_unref(insn->u.call.stream);
         }
         break;
     case RP_INSN_KERNEL:

@@ -21,6 +21,7 @@ struct rp_label;
 struct rp_label_list;
 struct rp_launch;
 struct rp_notify;
+struct rp_stream;
 
 enum rp_insn_kind {
     RP_INSN_NOP = 0,
@@ -84,6 +85,7 @@ struct rp_insn {
         struct {
             void (*fn)(void *);
             void *arg;
+            struct rp_stream *stream; /* CALLBACK: whose thread runs it; NULL: the one it is on */
         } call;
         struct {
             struct rp_event *event; /* referenced by the submission or program */

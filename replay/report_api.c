@@ -81,6 +81,7 @@ static rp_status launch_callback(
                                     .flag = block == ACL_CALLBACK_BLOCK } };
     task.insn.u.call.fn = fn;
     task.insn.u.call.arg = arg;
+    task.insn.u.call.stream = stream; // captured, it is replayed on another one
     return rp_stream_submit(stream, &task);
 }
 
@@ -128,11 +129,14 @@ static rp_status launch_host_fn(aclrtStream handle, aclrtHostFunc fn, void *arg)
                 "one stream cannot do both",
                 stream->id);
     }
-    atomic_store_explicit(&stream->host_fn_used, true, memory_order_relaxed);
     struct rp_task task = { .insn = { .kind = RP_INSN_HOST_FN } };
     task.insn.u.call.fn = fn;
     task.insn.u.call.arg = arg;
-    return rp_stream_submit(stream, &task);
+    const rp_status submitted = rp_stream_submit(stream, &task);
+    if (submitted == RP_OK) {
+        atomic_store_explicit(&stream->host_fn_used, true, memory_order_relaxed);
+    }
+    return submitted;
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args)
