@@ -179,25 +179,78 @@ const char *rp_error_captured(void)
     return context.capture == NULL ? "" : context.capture->sentence;
 }
 
+// The thread's newest line in `line`, with its number and without its end; false: it has none.
+static bool newest_line(char *line, size_t bytes)
+{
+    if (context.text == NULL || context.capture != NULL ||
+            atomic_load_explicit(&process_mode, memory_order_relaxed)) {
+        return false;
+    }
+    const char *end = strchr(context.text->pending, '\n');
+    if (end == NULL) {
+        return false;
+    }
+    const size_t line_bytes = (size_t)(end - context.text->pending);
+    rp_text_copy(line, (size_t)rp_min_u64(bytes, line_bytes + 1), context.text->pending);
+    return true;
+}
+
+void rp_error_newest(char *out, size_t bytes)
+{
+    char line[RP_ERROR_SENTENCE_MAX + 32];
+    out[0] = '\0';
+    if (newest_line(line, sizeof(line))) {
+        const char *space = strchr(line, ' ');
+        rp_text_copy(out, bytes, space == NULL ? line : space + 1);
+    }
+}
+
+// Whether `call` is a public function's name, and not a test's.
+static bool is_public(const char *call)
+{
+    return strncmp(call, "acl", 3) == 0 || strncmp(call, "Hccl", 4) == 0;
+}
+
+// The newest pending sentence says whose it is.
+static void name_call(const char *call)
+{
+    char line[RP_ERROR_SENTENCE_MAX + 32];
+    char named[RP_ERROR_SENTENCE_MAX + 160];
+    if (!is_public(call) || !newest_line(line, sizeof(line)) || strstr(line, call) != NULL) {
+        return;
+    }
+    const char *space = strchr(line, ' ');
+    const int number_bytes = space == NULL ? 0 : (int)(space - line);
+    const int used = snprintf(
+            named, sizeof(named), "%.*s %s:%s\n", number_bytes, line, call, line + number_bytes);
+    if (used > 0 && (size_t)used < sizeof(named)) {
+        char *pending = context.text->pending;
+        const char *rest = pending + strlen(line) + 1;
+        memmove(pending, rest, strlen(rest) + 1);
+        put_first(pending, named);
+    }
+}
+
 // What a public call does with its failure: one sentence at least, and the last error.
-static void conclude(rp_status st)
+static void conclude(rp_status st, const char *call)
 {
     if (context.spoken != st) {
         rp_error_post(st, NULL);
     }
+    name_call(call);
     context.spoken = RP_OK;
     context.last_error = rp_status_acl(st);
 }
 
-int rp_acl_failed(rp_status st)
+int rp_acl_failed(rp_status st, const char *call)
 {
-    conclude(st);
+    conclude(st, call);
     return rp_status_acl(st);
 }
 
-int rp_hccl_failed(rp_status st)
+int rp_hccl_failed(rp_status st, const char *call)
 {
-    conclude(st);
+    conclude(st, call);
     return rp_status_hccl(st);
 }
 

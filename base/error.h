@@ -80,25 +80,31 @@ void rp_error_capture_end(struct rp_error_capture *capture);
 const char *rp_error_captured(void);
 
 /* Out of line: stores the thread's last error and makes sure that a sentence stands for it. */
-int rp_acl_failed(rp_status st);
-int rp_hccl_failed(rp_status st);
+int rp_acl_failed(rp_status st, const char *call);
+int rp_hccl_failed(rp_status st, const char *call);
+
+static inline int rp_acl_from(rp_status st, const char *call)
+{
+    return RP_LIKELY(st == RP_OK) ? 0 : rp_acl_failed(st, call);
+}
+
+static inline int rp_hccl_from(rp_status st, const char *call)
+{
+    return RP_LIKELY(st == RP_OK) ? 0 : rp_hccl_failed(st, call);
+}
 
 /**
- * rp_acl: the aclError that a public function returns for `st`.
+ * rp_acl(st): the aclError that a public function returns for `st`; called in its own body.
  *
  * A failure becomes the thread's last error; when nothing described it, the text of `st` is
- * recorded as its sentence.
+ * recorded as its sentence. A sentence that does not name the call gets its name in front: what
+ * is found deep below is described without knowing on whose behalf. (Not in process mode, where
+ * the newest sentence may be another thread's.)
  */
-static inline int rp_acl(rp_status st)
-{
-    return RP_LIKELY(st == RP_OK) ? 0 : rp_acl_failed(st);
-}
+#define rp_acl(st) rp_acl_from((st), __func__)
 
-/** rp_hccl: as rp_acl, but returns the HcclResult. */
-static inline int rp_hccl(rp_status st)
-{
-    return RP_LIKELY(st == RP_OK) ? 0 : rp_hccl_failed(st);
-}
+/** rp_hccl(st): as rp_acl, but the HcclResult. */
+#define rp_hccl(st) rp_hccl_from((st), __func__)
 
 /**
  * rp_error_take: the pending sentences, newest first, one a line; NULL when there are none.
@@ -107,6 +113,12 @@ static inline int rp_hccl(rp_status st)
  * or its end.
  */
 const char *rp_error_take(void);
+
+/**
+ * rp_error_newest: a copy of this thread's newest pending sentence, without its number; "" when
+ * there is none, or it cannot be told from other threads'. For whoever keeps a failure's cause.
+ */
+void rp_error_newest(char *out, size_t bytes);
 
 /** rp_error_set_process_mode: from now on sentences are pending for the whole process. */
 void rp_error_set_process_mode(bool process);
