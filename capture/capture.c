@@ -33,7 +33,10 @@ rp_status rp_capture_invalidate(struct rp_capture *capture, rp_status st)
 {
     if (!capture->invalidated) {
         capture->invalidated = true;
-        snprintf(capture->cause, sizeof capture->cause, "%s", rp_status_text(st));
+        rp_error_newest(capture->cause, sizeof capture->cause);
+        if (capture->cause[0] == '\0') {
+            snprintf(capture->cause, sizeof capture->cause, "%s", rp_status_text(st));
+        }
         atomic_store_explicit(&capture->graph->state, RP_GRAPH_INVALIDATED, memory_order_release);
         set_status(capture, RP_CAPTURE_INVALIDATED);
     }
@@ -89,7 +92,8 @@ static void close_capture(struct rp_capture *capture)
     for (uint32_t l = 0; l < graph->lane_count; l++) {
         struct rp_stream *stream = graph->lane[l].stream;
         stream->capture = NULL;
-        stream->cache_op_info = 0;
+        // relaxed: as in rp_capture_add_stream.
+        atomic_store_explicit(&stream->cache_op_info, 0, memory_order_relaxed);
         atomic_store_explicit(&stream->submit, &rp_submit_eager, memory_order_release);
         atomic_store_explicit(&stream->capture_status, RP_CAPTURE_NONE, memory_order_release);
         graph->lane[l].stream = NULL;
@@ -118,7 +122,8 @@ rp_status rp_capture_check_stream(const struct rp_stream *stream)
     const uint32_t uncapturable =
             ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
     if (stream->is_default) {
-        return rp_fail(RP_ENOTSUP, "the default stream cannot be captured");
+        return rp_fail(
+                RP_ENOTSUP, "stream %d is the default stream and cannot be captured", stream->id);
     }
     if ((stream->flags & uncapturable) != 0) {
         return rp_fail(RP_EINTERNAL,

@@ -1,5 +1,5 @@
-// Events in a capture: a record begins an edge between lanes, a wait ends it and lets a stream join;
-// external ones become tasks of the graph.
+// Events in a capture: a record begins an edge between lanes, a wait ends it and lets a stream
+// join; external ones become tasks of the graph.
 
 #include "capture/capture_event.h"
 
@@ -34,8 +34,8 @@ static rp_status own_event(struct rp_capture *capture, struct rp_event *event)
 static rp_status capture_record(
         struct rp_capture *capture, struct rp_stream *stream, struct rp_event *event)
 {
-    if ((event->flags & ACL_EVENT_SYNC) == 0) {
-        return RP_OK; // an Ex event without SYNC leaves no trace in a graph
+    if ((event->flags & (ACL_EVENT_SYNC | RP_EVENT_DDSYNC)) == 0) {
+        return RP_OK; // an Ex event that orders nothing leaves no trace in a graph
     }
     rp_status st = own_event(capture, event);
     uint32_t edge = 0;
@@ -64,8 +64,7 @@ static rp_status capture_wait(
             return st;
         }
     }
-    return rp_graph_add_wait(
-            capture->graph, stream->capture_lane, event, event->capture_edge);
+    return rp_graph_add_wait(capture->graph, stream->capture_lane, event, event->capture_edge);
 }
 
 /* An external event: record, wait and reset are tasks like any other, bound when the graph runs. */
@@ -127,7 +126,7 @@ static rp_status wait_uncaptured(struct rp_stream *stream, const struct rp_event
     }
     return rp_fail(RP_ECAPDEP,
             "event %u was recorded outside the capture; a wait on capturing stream %d cannot "
-            "depend on it",
+            "depend on it (ACL_EVENT_WAIT_EXTERNAL can)",
             event->id, stream->id);
 }
 
@@ -136,11 +135,6 @@ static rp_status check_capturable(
         const struct rp_stream *stream, const struct rp_event *event, enum rp_event_verb verb)
 {
     static const char *const verbs[] = { "recorded", "waited for", "reset" };
-    if (stream->context != event->context) {
-        return rp_fail(RP_ESTREAMCTX,
-                "event %u belongs to another context than stream %d, which captures", event->id,
-                stream->id);
-    }
     const bool external = event->kind == RP_EVENT_FLAG && (event->flags & ACL_EVENT_EXTERNAL) != 0;
     const bool ex = event->kind == RP_EVENT_EX && (event->flags & ACL_EVENT_IPC) == 0;
     if (external || (ex && verb != RP_EVENT_RESET)) {
@@ -168,7 +162,7 @@ static rp_status check_external(struct rp_capture *capture, const struct rp_stre
     return event->kind == RP_EVENT_EX ? own_external(capture, stream, event) : RP_OK;
 }
 
-static rp_status record_event(struct rp_capture *capture, struct rp_stream *stream,
+static rp_status add_event(struct rp_capture *capture, struct rp_stream *stream,
         struct rp_event *event, enum rp_event_verb verb, uint32_t flag, uint64_t timeout_ns)
 {
     if (is_external(event, flag)) {
@@ -177,10 +171,25 @@ static rp_status record_event(struct rp_capture *capture, struct rp_stream *stre
     if (verb == RP_EVENT_RECORD) {
         return capture_record(capture, stream, event);
     }
-    if (event->capture == NULL) {
-        return wait_uncaptured(stream, event);
-    }
     return capture_wait(capture, stream, event);
+}
+
+/* Whether a stream that is not capturing can take a captured event at all. */
+static rp_status check_free(const struct rp_stream *stream, const struct rp_event *event)
+{
+    // relaxed, both: changed under the capture_lock.
+    if (atomic_load_explicit(&stream->model, memory_order_relaxed) != NULL) {
+        return rp_fail(RP_ENOTSUP,
+                "event %u is captured and cannot be used on stream %d, which is bound to a graph",
+                event->id, stream->id);
+    }
+    if (atomic_load_explicit(&stream->update, memory_order_relaxed) != NULL) {
+        return rp_fail(RP_ETASKTYPE,
+                "event %u is captured and cannot be used on stream %d, which collects an update of "
+                "a task group",
+                event->id, stream->id);
+    }
+    return RP_OK;
 }
 
 /* The captures of event and stream agree, or there is only one. */
@@ -189,7 +198,8 @@ static rp_status check_same_capture(struct rp_capture *of_stream, struct rp_capt
 {
     if (stream->is_default) {
         return rp_fail(RP_ECAPIMPLICIT,
-                "event %u is captured and cannot be used on the default stream", event->id);
+                "event %u is captured (stream %d) and cannot be used on the default stream %d",
+                event->id, of_event->origin->id, stream->id);
     }
     if (verb == RP_EVENT_WAIT && of_stream != NULL && of_event != NULL && of_stream != of_event) {
         return rp_fail(RP_ECAPCONFLICT,
@@ -228,24 +238,64 @@ static rp_status handle_event(struct rp_stream *stream, struct rp_event *event,
     if (st != RP_OK) {
         return st;
     }
-    st = record_event(capture, stream, event, verb, flag, timeout_ns);
+    if (verb == RP_EVENT_WAIT && of_event == NULL && !is_external(event, flag)) {
+        return wait_uncaptured(stream, event);
+    }
+    st = add_event(capture, stream, event, verb, flag, timeout_ns);
     return st == RP_OK ? st : rp_capture_invalidate(capture, st);
+}
+
+/* What goes on to the stream's own table: neither captures, or an eager record replaces the
+ * captured one, and the event is an eager event again. capture_lock held. */
+static rp_status choose(
+        struct rp_stream *stream, struct rp_event *event, enum rp_event_verb verb, bool *eager)
+{
+    *eager = false;
+    if (stream->capture != NULL || stream->is_default) {
+        *eager = stream->capture == NULL && event->capture == NULL;
+        return RP_OK;
+    }
+    if (event->capture != NULL) {
+        const rp_status st = check_free(stream, event);
+        if (st != RP_OK) {
+            return st;
+        }
+        if (verb == RP_EVENT_RECORD) {
+            rp_capture_release_event(event);
+        }
+    }
+    *eager = event->capture == NULL;
+    return RP_OK;
+}
+
+/* Captures are a context's own, and so is the lock. */
+static rp_status other_context(struct rp_stream *stream, struct rp_event *event,
+        enum rp_event_verb verb, uint32_t flag, uint64_t timeout_ns)
+{
+    // acquire, both: pair with capture's stores.
+    if (atomic_load_explicit(&stream->capture_status, memory_order_acquire) == RP_CAPTURE_NONE &&
+            atomic_load_explicit(&event->captured, memory_order_acquire) == NULL) {
+        return rp_submit_eager.record(stream, event, verb, flag, timeout_ns);
+    }
+    return rp_fail(RP_ESTREAMCTX,
+            "event %u belongs to another context than stream %d; a capture takes those of its own",
+            event->id, stream->id);
 }
 
 rp_status rp_capture_event(struct rp_stream *stream, struct rp_event *event,
         enum rp_event_verb verb, uint32_t flag, uint64_t timeout_ns)
 {
     pthread_mutex_t *lock = &stream->context->capture_lock;
-    pthread_mutex_lock(lock);
-    const bool stream_captures = stream->capture != NULL;
-    bool eager = !stream_captures && event->capture == NULL;
-    if (!stream_captures && event->capture != NULL && verb == RP_EVENT_RECORD &&
-            !stream->is_default) {
-        // An eager record replaces the captured one: the event is an eager event again.
-        rp_capture_release_event(event);
-        eager = true;
+    bool eager;
+    if (stream->context != event->context) {
+        return other_context(stream, event, verb, flag, timeout_ns);
     }
-    const rp_status st = eager ? RP_OK : handle_event(stream, event, verb, flag, timeout_ns);
+    pthread_mutex_lock(lock);
+    rp_status st = choose(stream, event, verb, &eager);
+    if (st == RP_OK && !eager) {
+        st = handle_event(stream, event, verb, flag, timeout_ns);
+    }
     pthread_mutex_unlock(lock);
-    return eager ? rp_submit_eager.record(stream, event, verb, flag, timeout_ns) : st;
+    return st == RP_OK && eager ? rp_submit_eager.record(stream, event, verb, flag, timeout_ns)
+                                : st;
 }

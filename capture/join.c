@@ -38,15 +38,18 @@ static rp_status unjoined(const struct rp_graph *graph, uint32_t lane)
 {
     const struct rp_graph_lane *side = &graph->lane[lane];
     const struct rp_graph_edge *edge = last_record(graph, lane);
-    const char *why = edge == NULL       ? "its last task is not an event record"
+    const bool external = side->last_node != UINT32_MAX &&
+                          graph->node[side->last_node].insn.kind == RP_INSN_EVENT_RECORD;
+    const char *why = external           ? "its last task records an external event"
+                      : edge == NULL     ? "its last task is not an event record"
                       : edge->waits == 0 ? "nobody waits for the event that it records last"
                                          : "the waits for its last event do not lead to the origin";
     const uint32_t task = side->last_node == UINT32_MAX ? 0 : graph->node[side->last_node].seq;
     return rp_fail(RP_EUNJOINED,
             "stream %d (handle %p), forked by event %u, was not joined to stream %d: %s (its last "
             "call is task %u of the capture)",
-            side->stream_id, (void *)side->stream, side->fork_event,
-            graph->lane[0].stream_id, why, task);
+            side->stream_id, (void *)side->stream, side->fork_event, graph->lane[0].stream_id, why,
+            task);
 }
 
 rp_status rp_capture_check_joined(struct rp_graph *graph)

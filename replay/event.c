@@ -17,17 +17,14 @@
 
 #define EVENTS_MAX 65536 // of a device
 
-/* A flag without a name in the public header: order as SYNC, on another kind of hardware. */
-#define EVENT_DDSYNC 0x4u
-
-#define FLAG_EVENT_BITS                                                                        \
-    (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | EVENT_DDSYNC | ACL_EVENT_TIME_LINE | \
+#define FLAG_EVENT_BITS                                                                           \
+    (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | RP_EVENT_DDSYNC | ACL_EVENT_TIME_LINE | \
             ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL)
 #define EX_EVENT_BITS \
-    (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | EVENT_DDSYNC | ACL_EVENT_TIME_LINE)
+    (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | RP_EVENT_DDSYNC | ACL_EVENT_TIME_LINE)
 
 /* With none of these an event orders nothing: it cannot be waited for on a stream, or reset. */
-#define ORDER_BITS (ACL_EVENT_SYNC | EVENT_DDSYNC | ACL_EVENT_EXTERNAL)
+#define ORDER_BITS (ACL_EVENT_SYNC | RP_EVENT_DDSYNC | ACL_EVENT_EXTERNAL)
 
 // Per device. relaxed throughout: plain counts, nothing is published with them.
 static _Atomic uint32_t live_count[RP_ENV_DEVICES_MAX];
@@ -261,14 +258,19 @@ static rp_status submit(aclrtEvent handle, aclrtStream stream_handle, enum rp_ev
     if (event == NULL) {
         return rp_fail(RP_EHANDLE, "event %p is no event, or was destroyed", handle);
     }
-    rp_status st = check_kind(event, verb, flag);
+    rp_status st = rp_stream_resolve(stream_handle, &stream);
+    if (st != RP_OK) {
+        return st;
+    }
+    // A captured event on the default stream: what its kind allows is not even asked.
+    // acquire: pairs with capture's store.
+    const bool implicit = stream->is_default && flag == 0 &&
+                          atomic_load_explicit(&event->captured, memory_order_acquire) != NULL;
+    st = implicit ? RP_OK : check_kind(event, verb, flag);
     if (st == RP_OK && verb == RP_EVENT_RECORD) {
         st = fix_flag(event, &event->record_flag, flag, "record");
     } else if (st == RP_OK && verb == RP_EVENT_WAIT) {
         st = fix_flag(event, &event->wait_flag, flag, "wait");
-    }
-    if (st == RP_OK) {
-        st = rp_stream_resolve(stream_handle, &stream);
     }
     if (st != RP_OK) {
         return st;

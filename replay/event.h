@@ -26,6 +26,10 @@ enum rp_event_kind {
 
 #define RP_EVENT_FLAG_OPEN UINT32_MAX
 
+/* A flag without a name in the public header: order as ACL_EVENT_SYNC, on another kind of
+ * hardware. */
+#define RP_EVENT_DDSYNC 0x4u
+
 struct rp_event {
     _Atomic uint32_t refs; /* handle + tasks queued */
     uint32_t id;
