@@ -125,9 +125,7 @@ static rp_status batch_reset(aclrtNotify *handles, size_t count)
         }
     }
     for (size_t i = 0; i < count; i++) {
-        notify = handles[i];
-        // seq_cst [N1]: as a record's exchange. No wait can end by it, so nobody is rung.
-        atomic_store_explicit(&notify->value, 0, memory_order_seq_cst);
+        rp_notify_clear(handles[i]); // no wait can end by it, so nobody is rung
     }
     return RP_OK;
 }

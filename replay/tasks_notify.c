@@ -4,6 +4,7 @@
 
 #include "replay/notify.h"
 #include "replay/scheduler.h"
+#include "replay/share.h"
 #include "replay/stream.h"
 
 // Values of aclrtCntNotifyRecordMode.
@@ -21,18 +22,31 @@ static uint32_t recorded_value(uint32_t before, uint32_t value, uint8_t mode)
     }
 }
 
+// Wakes whoever may wait for it, here and in other processes.
+static void ring(const struct rp_step *step, struct rp_notify *notify)
+{
+    rp_doorbell_ring(step->device->bell);
+    // relaxed: whoever exports it from now on makes it known to others later still.
+    struct rp_share *share = atomic_load_explicit(&notify->share, memory_order_relaxed);
+    if (RP_UNLIKELY(share != NULL)) {
+        rp_share_ring(share);
+    }
+}
+
 rp_status rp_task_notify_record(struct rp_step *step)
 {
     struct rp_notify *notify = step->insn->u.notify.notify;
     const uint32_t value = (uint32_t)step->insn->u.notify.value;
-    // relaxed: decided by the exchange. Streams of other devices record it, too.
-    uint32_t before = atomic_load_explicit(&notify->value, memory_order_relaxed);
-    // seq_cst [N1] [D1]: pairs with the look of a wait.
-    while (!atomic_compare_exchange_weak_explicit(&notify->value, &before,
+    _Atomic uint32_t *word;
+    uint32_t before;
+    do {
+        before = rp_notify_look(notify, &word);
+        // seq_cst [N1] [D1]: pairs with the look of a wait. Streams of other devices record it,
+        // too.
+    } while (!atomic_compare_exchange_weak_explicit(word, &before,
             recorded_value(before, value, step->insn->flag), memory_order_seq_cst,
-            memory_order_relaxed)) {
-    }
-    rp_doorbell_ring(step->device->bell);
+            memory_order_relaxed));
+    ring(step, notify);
     return RP_OK;
 }
 
@@ -58,17 +72,21 @@ static bool take(const struct rp_step *step)
 {
     const struct rp_insn *insn = step->insn;
     struct rp_notify *notify = insn->u.notify.notify;
-    // seq_cst [N1]: pairs with the exchange of a record.
-    uint32_t now = atomic_load_explicit(&notify->value, memory_order_seq_cst);
+    _Atomic uint32_t *word;
+    uint32_t now = rp_notify_look(notify, &word);
     while (is_reached(now, (uint32_t)insn->u.notify.value, insn->flag)) {
         if (!insn->clear) {
             return true;
         }
+        // seq_cst [N1]: as a record's exchange.
         if (atomic_compare_exchange_weak_explicit(
-                    &notify->value, &now, 0, memory_order_seq_cst, memory_order_seq_cst)) {
-            rp_doorbell_ring(step->device->bell); // a wait for a small value may be over
+                    word, &now, 0, memory_order_seq_cst, memory_order_relaxed)) {
+            if (notify->counts) {
+                rp_doorbell_ring(step->device->bell); // a wait for a small value may be over
+            }
             return true;
         }
+        now = rp_notify_look(notify, &word);
     }
     return false;
 }
@@ -101,8 +119,7 @@ rp_status rp_task_notify_wait(struct rp_step *step)
 
 rp_status rp_task_notify_reset(struct rp_step *step)
 {
-    // seq_cst [N1]: as a record's exchange.
-    atomic_store_explicit(&step->insn->u.notify.notify->value, 0, memory_order_seq_cst);
+    rp_notify_clear(step->insn->u.notify.notify);
     rp_doorbell_ring(step->device->bell); // a wait for a small value may be over
     return RP_OK;
 }
