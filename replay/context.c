@@ -6,6 +6,7 @@
 // be under a baton, and so frees memory and nothing else.
 
 #include <acl/acl_rt.h>
+#include <inttypes.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -108,11 +109,29 @@ static struct rp_stream *take_stream(struct rp_context *context)
     return taken;
 }
 
+int32_t rp_context_capturing_stream(struct rp_context *context)
+{
+    int32_t id = -1;
+    pthread_mutex_lock(&context->lock);
+    rp_list_each(link, &context->streams)
+    {
+        const struct rp_stream *stream = rp_container_of(link, struct rp_stream, in_context);
+        // relaxed: nothing is read by it.
+        if (id < 0 && atomic_load_explicit(&stream->capture_status, memory_order_relaxed) !=
+                              RP_CAPTURE_NONE) {
+            id = stream->id;
+        }
+    }
+    pthread_mutex_unlock(&context->lock);
+    return id;
+}
+
 rp_status rp_context_may_end(struct rp_context *context, bool force)
 {
     if (!force && captures_open(context)) {
-        return rp_fail(
-                RP_ESTREAMCAPTURED, "a stream of the context is capturing; end the capture first");
+        return rp_fail(RP_ESTREAMCAPTURED,
+                "stream %" PRId32 " of the context is capturing; end the capture first",
+                rp_context_capturing_stream(context));
     }
     if (rp_thread_in_callback()) {
         return rp_fail(RP_ECALLBACK, "a callback cannot end a context: it would wait for itself");

@@ -97,6 +97,10 @@ RP_MUST_USE rp_status rp_context_create(
  */
 RP_MUST_USE rp_status rp_context_may_end(struct rp_context *context, bool force);
 
+/** rp_context_capturing_stream: the id of a stream of `context` that captures, for sentences; -1:
+ * none does any more. */
+int32_t rp_context_capturing_stream(struct rp_context *context);
+
 /** rp_context_destroy: end `context` and its streams. Waits for their work, or with `force` drops
  *  it. Once, after rp_context_may_end. */
 void rp_context_destroy(struct rp_context *context, bool force);

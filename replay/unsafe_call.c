@@ -15,9 +15,7 @@
 #include <stdatomic.h>
 
 #include "base/error.h"
-#include "base/util.h"
 #include "replay/context.h"
-#include "replay/stream.h"
 
 static const char *const mode_names[RP_CAPTURE_MODES] = { "GLOBAL", "THREAD_LOCAL", "RELAXED" };
 
@@ -31,24 +29,6 @@ static enum rp_capture_mode strictest(_Atomic uint32_t *captures)
         }
     }
     return RP_CAPTURE_MODES;
-}
-
-// One of those that capture, for the sentence; -1: it has just ended.
-static int32_t capturing_stream(struct rp_context *context)
-{
-    int32_t id = -1;
-    pthread_mutex_lock(&context->lock);
-    rp_list_each(link, &context->streams)
-    {
-        const struct rp_stream *stream = rp_container_of(link, struct rp_stream, in_context);
-        // relaxed: nothing is read by it.
-        if (id < 0 && atomic_load_explicit(&stream->capture_status, memory_order_relaxed) !=
-                              RP_CAPTURE_NONE) {
-            id = stream->id;
-        }
-    }
-    pthread_mutex_unlock(&context->lock);
-    return id;
 }
 
 rp_status rp_capture_unsafe_allowed(struct rp_context *context, const char *call, rp_status refusal)
@@ -77,6 +57,6 @@ rp_status rp_capture_unsafe_allowed(struct rp_context *context, const char *call
             "%s would execute at once, which the open capture of mode %s forbids to this thread "
             "(stream %d is capturing; the thread's mode is %s, see "
             "aclmdlRICaptureThreadExchangeMode)",
-            call, mode_names[by_own ? own : open], capturing_stream(context),
+            call, mode_names[by_own ? own : open], rp_context_capturing_stream(context),
             mode_names[thread->exchange_mode]);
 }
