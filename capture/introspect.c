@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "capture/graph_json.h"
 #include "capture/task.h"
+#include "replay/stream_alias.h"
 
 // ---- graphs as arguments ----
 
@@ -93,6 +94,20 @@ static rp_status finish(
     return RP_OK;
 }
 
+/* For aclrtStreamGetId: the id of the stream that was captured or bound. */
+static bool lane_id(const void *handle, int32_t *id)
+{
+    struct rp_graph *graph = NULL;
+    uint32_t lane = 0;
+    if (!rp_task_stream_locate(handle, &graph, &lane)) {
+        return false;
+    }
+    rp_graph_hold_still(graph);
+    *id = graph->lane[lane].stream_id;
+    rp_graph_let_go(graph);
+    return true;
+}
+
 static rp_status get_streams(aclmdlRI model, aclrtStream *streams, uint32_t *count)
 {
     static const char *const api = "aclmdlRIGetStreams";
@@ -110,6 +125,8 @@ static rp_status get_streams(aclmdlRI model, aclrtStream *streams, uint32_t *cou
     if (st != RP_OK) {
         return st;
     }
+    // release [A1]: pairs with the load in aclrtStreamGetId.
+    atomic_store_explicit(&rp_stream_alias, lane_id, memory_order_release);
     struct handles handles = { .array = streams, .room = *count };
     rp_graph_hold_still(graph);
     for (uint32_t lane = 0; lane < graph->lane_count; lane++) {

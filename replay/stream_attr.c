@@ -7,16 +7,31 @@
 #include "base/error.h"
 #include "replay/context.h"
 #include "replay/stream.h"
+#include "replay/stream_alias.h"
 
 #define PRIORITY_LOWEST 7
 
+_Atomic(rp_stream_alias_fn *) rp_stream_alias;
+
 // ---- what it was created with ----
+
+/* A stream of a graph, which has no live handle. */
+static bool get_alias_id(aclrtStream handle, int32_t *id)
+{
+    // acquire [A1]: pairs with the store in aclmdlRIGetStreams, which gave the handle out.
+    rp_stream_alias_fn *const alias = atomic_load_explicit(&rp_stream_alias, memory_order_acquire);
+    return alias != NULL && handle != NULL && rp_stream_from_handle(handle) == NULL &&
+           alias(handle, id);
+}
 
 static rp_status get_id(aclrtStream handle, int32_t *id)
 {
     struct rp_stream *stream;
     if (id == NULL) {
         return rp_fail(RP_ENULL, "streamId is a null pointer");
+    }
+    if (get_alias_id(handle, id)) {
+        return RP_OK;
     }
     const rp_status st = rp_stream_resolve(handle, &stream);
     if (st == RP_OK) {

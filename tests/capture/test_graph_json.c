@@ -1,0 +1,443 @@
+// aclmdlRIDebugJsonPrint: what a trace viewer asks of the file, what the interface's description
+// says is in it, and what `reprise graph` needs to draw it.
+
+#include "support/acl_test.h"
+
+#include <fcntl.h>
+#include <hccl/hccl.h>
+#include <jansson.h>
+#include <reprise/kernel.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/util.h"
+
+#define BYTES 256
+#define RELAXED ACL_MODEL_RI_CAPTURE_MODE_RELAXED
+#define SUMMARY ((uint32_t)ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY)
+#define VERBOSE ((uint32_t)ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE)
+
+static aclrtStream a, b;
+static char *device, *other;
+static char path[] = "/tmp/reprise_json_XXXXXX";
+
+static void setup(void)
+{
+    on_device();
+    WORKS(aclrtCreateStream(&a));
+    WORKS(aclrtCreateStream(&b));
+    WORKS(aclrtMalloc((void **)&device, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
+    WORKS(aclrtMalloc((void **)&other, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
+    const int fd = mkstemp(path);
+    cr_assert(ge(int, fd, 0));
+    close(fd);
+}
+
+static void teardown(void)
+{
+    unlink(path);
+    WORKS(aclrtFree(device));
+    WORKS(aclrtFree(other));
+    WORKS(aclrtDestroyStream(a));
+    WORKS(aclrtDestroyStream(b));
+    WORKS(aclrtResetDevice(0));
+}
+
+TestSuite(graph_json, .init = setup, .fini = teardown, .timeout = 60);
+
+static void copy_on(aclrtStream stream)
+{
+    WORKS(aclrtMemcpyAsync(other, BYTES, device, BYTES, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+}
+
+static json_t *dump(aclmdlRI graph, uint32_t flags)
+{
+    json_error_t error;
+    WORKS(aclmdlRIDebugJsonPrint(graph, path, flags));
+    json_t *events = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    cr_assert(ne(ptr, events, NULL), "line %d: %s", error.line, error.text);
+    cr_assert(eq(int, (int)json_typeof(events), (int)JSON_ARRAY));
+    return events;
+}
+
+static json_t *field(const json_t *events, size_t index, const char *key)
+{
+    json_t *value = json_object_get(json_array_get(events, index), key);
+    cr_assert(ne(ptr, value, NULL), "event %zu has no %s", index, key);
+    return value;
+}
+
+static const char *text(const json_t *events, size_t index, const char *key)
+{
+    return json_string_value(field(events, index, key));
+}
+
+static json_t *arg(const json_t *events, size_t index, const char *key)
+{
+    return json_object_get(field(events, index, "args"), key);
+}
+
+static void arg_is(const json_t *events, size_t index, const char *key, const char *expected)
+{
+    const char *found = json_string_value(arg(events, index, key));
+    cr_assert(ne(ptr, (void *)found, NULL), "event %zu has no %s", index, key);
+    cr_assert(eq(str, (char *)found, (char *)expected), "event %zu, %s", index, key);
+}
+
+static void arg_number(const json_t *events, size_t index, const char *key, int64_t expected)
+{
+    const bool whole = json_is_integer(arg(events, index, key));
+    cr_assert(whole, "event %zu, %s", index, key);
+    cr_assert(eq(i64, json_integer_value(arg(events, index, key)), expected), "event %zu, %s",
+            index, key);
+}
+
+static void no_arg(const json_t *events, size_t index, const char *key)
+{
+    cr_assert(eq(ptr, arg(events, index, key), NULL), "event %zu has %s", index, key);
+}
+
+static int32_t id_of(aclrtStream stream)
+{
+    int32_t id = -1;
+    WORKS(aclrtStreamGetId(stream, &id));
+    return id;
+}
+
+static void host_nothing(void *data)
+{
+    (void)data;
+}
+
+/* a: copy, record, (b: wait, fill, record), wait, host function. */
+static aclmdlRI capture_fork(aclrtEvent *events)
+{
+    aclmdlRI graph = NULL;
+    for (int i = 0; i < 2; i++) {
+        WORKS(aclrtCreateEventExWithFlag(&events[i], ACL_EVENT_SYNC));
+    }
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    copy_on(a);
+    WORKS(aclrtRecordEvent(events[0], a));
+    WORKS(aclrtStreamWaitEvent(b, events[0]));
+    WORKS(aclrtMemsetAsync(other, BYTES, 3, BYTES, b));
+    WORKS(aclrtRecordEvent(events[1], b));
+    WORKS(aclrtStreamWaitEvent(a, events[1]));
+    WORKS(aclrtLaunchHostFunc(a, host_nothing, device));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    return graph;
+}
+
+static void destroy_fork(aclmdlRI graph, aclrtEvent *events)
+{
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(aclrtDestroyEvent(events[0]));
+    WORKS(aclrtDestroyEvent(events[1]));
+}
+
+Test(graph_json, tasks_are_complete_events_on_the_row_of_their_stream)
+{
+    static const char *const types[] = { "MEMCPY_ASYNC", "EVENT_RECORD", "EVENT_WAIT",
+        "MEMSET_ASYNC", "EVENT_RECORD", "EVENT_WAIT", "HOSTFUNC_CALLBACK" };
+    static const bool on_b[] = { false, false, true, true, true, false, false };
+    static const double begin[] = { 0, 10, 0, 15, 25, 15, 30 };
+    static const double length[] = { 9.5, 4.5, 14.5, 9.5, 4.5, 14.5, 9.5 };
+    aclrtEvent made[2];
+    const aclmdlRI graph = capture_fork(made);
+    json_t *events = dump(graph, SUMMARY);
+    uint32_t id = 0;
+    char pid[32], tid[32];
+    WORKS(aclmdlRIGetId(graph, &id));
+    snprintf(pid, sizeof pid, "%d aclGraph", (int)getpid());
+    cr_assert(eq(sz, json_array_size(events), RP_ARRAY_LENGTH(types)));
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(types); i++) {
+        const int32_t stream = id_of(on_b[i] ? b : a);
+        snprintf(tid, sizeof tid, "stream%d", stream);
+        cr_assert(eq(str, (char *)text(events, i, "ph"), "X"));
+        cr_assert(eq(str, (char *)text(events, i, "pid"), pid));
+        cr_assert(eq(str, (char *)text(events, i, "tid"), tid));
+        cr_assert(eq(dbl, json_number_value(field(events, i, "ts")), begin[i]), "%zu", i);
+        cr_assert(eq(dbl, json_number_value(field(events, i, "dur")), length[i]), "%zu", i);
+        cr_assert(eq(int, strncmp(text(events, i, "name"), types[i], strlen(types[i])), 0));
+        arg_is(events, i, "Task Type", types[i]);
+        arg_number(events, i, "Model Id", id);
+        arg_number(events, i, "Stream Id", stream);
+        arg_number(events, i, "Task Id", (int64_t)i + 1);
+        no_arg(events, i, "Dst");
+        no_arg(events, i, "Kernel Args");
+    }
+    json_decref(events);
+    destroy_fork(graph, made);
+}
+
+Test(graph_json, records_and_waits_name_their_event_and_share_an_edge)
+{
+    aclrtEvent made[2];
+    const aclmdlRI graph = capture_fork(made);
+    json_t *events = dump(graph, SUMMARY);
+    uint32_t ids[2];
+    char name[64];
+    static const size_t records[] = { 1, 4 }, waits[] = { 2, 5 };
+    for (size_t i = 0; i < 2; i++) {
+        WORKS(aclrtGetEventId(made[i], &ids[i]));
+        snprintf(name, sizeof name, "EVENT_RECORD_%u", ids[i]);
+        cr_assert(eq(str, (char *)text(events, records[i], "name"), name));
+        snprintf(name, sizeof name, "EVENT_WAIT_%u", ids[i]);
+        cr_assert(eq(str, (char *)text(events, waits[i], "name"), name));
+        cr_assert(json_equal(arg(events, records[i], "Edge"), arg(events, waits[i], "Edge")));
+    }
+    cr_assert(not(json_equal(arg(events, 1, "Edge"), arg(events, 4, "Edge"))));
+    json_decref(events);
+    destroy_fork(graph, made);
+}
+
+Test(graph_json, verbose_adds_parameters)
+{
+    aclrtEvent made[2];
+    const aclmdlRI graph = capture_fork(made);
+    json_t *events = dump(graph, VERBOSE);
+    char address[32];
+    snprintf(address, sizeof address, "%p", (void *)other);
+    arg_is(events, 0, "Dst", address);
+    snprintf(address, sizeof address, "%p", (void *)device);
+    arg_is(events, 0, "Src", address);
+    arg_number(events, 0, "Bytes", BYTES);
+    arg_number(events, 3, "Bytes", BYTES);
+    arg_number(events, 3, "Value", 3);
+    arg_is(events, 6, "User Data", address);
+    json_decref(events);
+    destroy_fork(graph, made);
+}
+
+static void my_kernel(void *args, uint32_t block, uint32_t blocks)
+{
+    (void)args;
+    (void)block;
+    (void)blocks;
+}
+
+Test(graph_json, a_kernel_tells_its_name_blocks_and_argument_words)
+{
+    struct {
+        uint64_t first, second;
+        uint32_t third;
+    } __attribute__((packed)) args = { 0x1122334455667788, 1, 0xabcdef01 };
+    aclrtFuncHandle kernel = NULL;
+    aclmdlRI graph = NULL;
+    WORKS(reprise_kernel_register("my_kernel", my_kernel, &kernel));
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    WORKS(aclrtLaunchKernel(kernel, 8, &args, sizeof args, a));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+
+    json_t *events = dump(graph, SUMMARY);
+    cr_assert(eq(str, (char *)text(events, 0, "name"), "my_kernel"));
+    arg_is(events, 0, "Task Type", "KERNEL_AIVEC");
+    arg_number(events, 0, "Numblocks", 8);
+    arg_number(events, 0, "Task Ration", 0);
+    arg_number(events, 0, "Schem Mode", 0);
+    no_arg(events, 0, "Kernel Args");
+    json_decref(events);
+
+    events = dump(graph, VERBOSE);
+    arg_is(events, 0, "Kernel Args", "0x1122334455667788 0x0000000000000001 0x00000000abcdef01");
+    arg_number(events, 0, "Kernel Args Size", sizeof args);
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(reprise_kernel_unregister(kernel));
+}
+
+Test(graph_json, a_collective_tells_what_it_is_and_how_it_runs)
+{
+    HcclRootInfo info;
+    HcclComm comm = NULL;
+    aclmdlRI graph = NULL;
+    char name[COMM_NAME_MAX_LENGTH];
+    cr_assert(eq(int, (int)HcclGetRootInfo(&info), 0));
+    cr_assert(eq(int, (int)HcclCommInitRootInfo(1, &info, 0, &comm), 0));
+    cr_assert(eq(int, (int)HcclGetCommName(comm, name), 0));
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    cr_assert(eq(int,
+            (int)HcclAllReduce(device, other, 16, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_MAX, comm, a),
+            0));
+    cr_assert(eq(int, (int)HcclBroadcast(device, 8, HCCL_DATA_TYPE_INT8, 0, comm, a), 0));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    json_t *events = dump(graph, VERBOSE);
+    char address[32];
+    cr_assert(eq(str, (char *)text(events, 0, "name"), "AllReduce"));
+    arg_is(events, 0, "Task Type", "KERNEL_AIVEC");
+    arg_is(events, 0, "Operator", "AllReduce");
+    arg_is(events, 0, "Data Type", "fp32");
+    arg_is(events, 0, "Reduce Op", "max");
+    arg_number(events, 0, "Count", 16);
+    arg_is(events, 0, "Expansion", "AIV");
+    arg_is(events, 0, "Algorithm", "fused");
+    arg_is(events, 0, "Communicator", name);
+    arg_number(events, 0, "Rank Id", 0);
+    arg_number(events, 0, "Rank Size", 1);
+    snprintf(address, sizeof address, "%p", (void *)other);
+    arg_is(events, 0, "Dst", address);
+    no_arg(events, 0, "Root");
+    arg_is(events, 1, "Operator", "Broadcast");
+    arg_is(events, 1, "Data Type", "int8");
+    arg_number(events, 1, "Root", 0);
+    no_arg(events, 1, "Reduce Op");
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    cr_assert(eq(int, (int)HcclCommDestroy(comm), 0));
+}
+
+Test(graph_json, extend_info_is_shown_and_bad_bytes_in_it_do_no_harm)
+{
+    static const char bad[] = "ok \xc3\xa4 \xff\xfe \xc3";
+    aclmdlRI graph = NULL;
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    copy_on(a);
+    WORKS(aclrtCacheLastTaskExtendInfo("{\"op\":\"add\"}", 12));
+    copy_on(a);
+    WORKS(aclrtCacheLastTaskExtendInfo(bad, sizeof bad)); // with its NUL
+    copy_on(a);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    json_t *events = dump(graph, SUMMARY);
+    arg_is(events, 0, "ExtendInfo", "{\"op\":\"add\"}");
+    arg_is(events, 1, "ExtendInfo", "ok \xc3\xa4 ?? ?");
+    no_arg(events, 2, "ExtendInfo");
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+}
+
+Test(graph_json, sub_graphs_follow_their_conditional_on_rows_of_their_own)
+{
+    aclmdlRI graph = NULL, subs[2] = { NULL, NULL };
+    aclmdlRICondHandle handle = NULL;
+    uint32_t ids[3];
+    char tid[64];
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    WORKS(aclmdlRICaptureGetInfo(a, NULL, &graph));
+    WORKS(aclmdlRICondHandleCreate(graph, 0, 0, &handle));
+    copy_on(a);
+    const aclmdlRICondTaskParams params = {
+        .handle = handle, .type = ACL_MODEL_RI_COND_TYPE_IF, .size = 2, .modelRIArray = subs
+    };
+    WORKS(aclmdlRIAddCondTask(params, a, 0));
+    for (int i = 0; i < 2; i++) {
+        WORKS(aclmdlRICaptureToModelRIBegin(b, subs[i], RELAXED));
+        copy_on(b);
+        WORKS(aclmdlRICaptureEnd(b, NULL));
+    }
+    copy_on(a);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    WORKS(aclmdlRIGetId(graph, &ids[2]));
+    json_t *events = dump(graph, VERBOSE);
+    cr_assert(eq(sz, json_array_size(events), 5));
+    cr_assert(eq(str, (char *)text(events, 1, "name"), "CONDITION_OP"));
+    arg_is(events, 1, "Condition", "IF");
+    cr_assert(eq(sz, json_array_size(arg(events, 1, "Sub Models")), 2));
+    for (size_t i = 0; i < 2; i++) {
+        WORKS(aclmdlRIGetId(subs[i], &ids[i]));
+        cr_assert(eq(
+                i64, json_integer_value(json_array_get(arg(events, 1, "Sub Models"), i)), ids[i]));
+        arg_number(events, 2 + i, "Model Id", ids[i]);
+        snprintf(tid, sizeof tid, "stream%d of graph %u", id_of(b), ids[i]);
+        cr_assert(eq(str, (char *)text(events, 2 + i, "tid"), tid));
+        cr_assert(eq(dbl, json_number_value(field(events, 2 + i, "ts")), 10.0));
+    }
+    arg_number(events, 4, "Model Id", ids[2]);
+    cr_assert(eq(dbl, json_number_value(field(events, 4, "ts")), 20.0));
+    json_decref(events);
+
+    events = dump(subs[1], SUMMARY); // alone
+    cr_assert(eq(sz, json_array_size(events), 1));
+    arg_number(events, 0, "Model Id", ids[1]);
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+}
+
+Test(graph_json, a_graph_that_is_still_captured_or_empty_prints_what_there_is)
+{
+    aclmdlRI graph = NULL;
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    WORKS(aclmdlRICaptureGetInfo(a, NULL, &graph));
+    json_t *events = dump(graph, SUMMARY);
+    cr_assert(eq(sz, json_array_size(events), 0));
+    json_decref(events);
+    copy_on(a);
+    events = dump(graph, SUMMARY);
+    cr_assert(eq(sz, json_array_size(events), 1));
+    json_decref(events);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    WORKS(aclmdlRIDebugPrint(graph));
+    WORKS(aclmdlRIDestroy(graph));
+}
+
+Test(graph_json, a_longer_file_is_emptied_first)
+{
+    aclmdlRI graph = NULL;
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < 10000; i++) {
+        fputs("old text ", file);
+    }
+    fclose(file);
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    copy_on(a);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    json_decref(dump(graph, SUMMARY));
+    WORKS(aclmdlRIDestroy(graph));
+}
+
+Test(graph_json, what_cannot_be_opened_or_written_is_said)
+{
+    char fifo[] = "/tmp/reprise_fifo_XXXXXX";
+    aclmdlRI graph = NULL;
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    copy_on(a);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    ANSWERS(100000, aclmdlRIDebugJsonPrint(NULL, path, SUMMARY));
+    ANSWERS(100000, aclmdlRIDebugJsonPrint(graph, NULL, SUMMARY));
+    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, path, 2));
+    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "/nowhere/at/all.json", SUMMARY));
+    cr_assert(ne(ptr, strstr(aclGetRecentErrMsg(), "/nowhere/at/all.json"), NULL));
+    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "/tmp", SUMMARY));
+    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "", SUMMARY));
+    cr_assert(ne(ptr, mkdtemp(fifo), NULL));
+    cr_assert(eq(int, rmdir(fifo), 0));
+    cr_assert(eq(int, mkfifo(fifo, 0600), 0));
+    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, fifo, SUMMARY)); // nobody reads: no waiting
+    const int reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, fifo, SUMMARY));
+    close(reader);
+    unlink(fifo);
+    WORKS(aclmdlRIDebugJsonPrint(graph, "/dev/null", SUMMARY));
+    ANSWERS(100004, aclmdlRIDebugJsonPrint(graph, "/dev/full", SUMMARY));
+    WORKS(aclmdlRIDestroy(graph));
+    ANSWERS(107017, aclmdlRIDebugJsonPrint(graph, path, SUMMARY));
+    ANSWERS(107017, aclmdlRIDebugPrint(graph));
+    ANSWERS(100000, aclmdlRIDebugPrint(NULL));
+}
+
+Test(graph_json, debug_print_writes_to_the_log_alone)
+{
+    char log[64], line[4096];
+    char directory[] = "/tmp/reprise_log_XXXXXX";
+    aclmdlRI graph = NULL;
+    bool found = false;
+    cr_assert(ne(ptr, mkdtemp(directory), NULL));
+    rp_log_setup(RP_LOG_INFO, false, directory);
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    copy_on(a);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    WORKS(aclmdlRIDebugPrint(graph));
+    snprintf(log, sizeof log, "%s/reprise-%d.log", directory, (int)getpid());
+    FILE *file = fopen(log, "r");
+    cr_assert(ne(ptr, file, NULL));
+    while (fgets(line, sizeof line, file) != NULL) {
+        found = found || strstr(line, "\"Task Type\":\"MEMCPY_ASYNC\"") != NULL;
+    }
+    fclose(file);
+    cr_assert(found);
+    WORKS(aclmdlRIDestroy(graph));
+    unlink(log);
+    rmdir(directory);
+}
