@@ -85,6 +85,8 @@
     X(RP_ETASKTYPE, -57, 507009, 15, "this type of task is not allowed here")                      \
     X(RP_EGRAPHSTATE, -58, 507011, 1, "the graph is not ready to execute")                         \
     X(RP_ECAPINVALID, -59, 507903, 15, "the capture was invalidated by an earlier failure")        \
+    X(RP_EGRAPHABORT, -60, 507023, 15, "the graph was aborted")                                    \
+    X(RP_ELABELCTX, -61, 507031, 1, "the label belongs to another context")                        \
     /* resources */                                                                                \
     X(RP_ENOMEM, -70, 207001, 3, "out of memory")                                                  \
     X(RP_ENORES, -71, 207005, 7, "out of resources")                                               \

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "capture/build.h"
 #include "capture/capture.h"
 #include "capture/task_group.h"
 
@@ -287,6 +288,10 @@ rp_status rp_capture_event(struct rp_stream *stream, struct rp_event *event,
 {
     pthread_mutex_t *lock = &stream->context->capture_lock;
     bool eager;
+    // acquire: pairs with the stores at bind and unbind.
+    if (atomic_load_explicit(&stream->model, memory_order_acquire) != NULL) {
+        return rp_submit_build.record(stream, event, verb, flag, timeout_ns); // which refuses it
+    }
     if (stream->context != event->context) {
         return other_context(stream, event, verb, flag, timeout_ns);
     }

@@ -347,8 +347,14 @@ static rp_status plan_part(struct rp_plan *plan, struct rp_part *part, const boo
 
 // ---- sizes ----
 
+// Whether jumps decide what runs. A lane that only others start has them, or never runs at all.
 static bool jumps(const struct rp_graph *graph)
 {
+    for (uint32_t lane = 0; lane < graph->lane_count; lane++) {
+        if (graph->lane[lane].on_demand) {
+            return true;
+        }
+    }
     for (uint32_t n = 0; n < graph->node_count; n++) {
         switch (graph->node[n].insn.kind) {
         case RP_INSN_LABEL_SWITCH:

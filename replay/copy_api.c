@@ -76,8 +76,7 @@ static struct rp_task copy_task(void *dst, const void *src, size_t count, bool p
 // pageable memory is.
 static rp_status copy_staged(struct rp_stream *stream, void *dst, const void *src, size_t count)
 {
-    // acquire: pairs with capture's store at the begin and end.
-    if (atomic_load_explicit(&stream->capture_status, memory_order_acquire) == RP_CAPTURE_NONE) {
+    if (!rp_stream_records(stream)) {
         return rp_stream_copy_staged(stream, dst, src, count);
     }
     const struct rp_task refused = copy_task(dst, src, count, true);

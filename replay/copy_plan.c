@@ -59,8 +59,7 @@ void rp_copy_now(void *dst, const void *src, size_t bytes)
 
 rp_status rp_copy_pageable(struct rp_stream *stream, const struct rp_task *task, const char *call)
 {
-    // acquire: pairs with capture's store at the begin and end.
-    if (atomic_load_explicit(&stream->capture_status, memory_order_acquire) != RP_CAPTURE_NONE) {
+    if (rp_stream_records(stream)) {
         const rp_status st = rp_stream_submit(stream, task);
         return st != RP_OK ? st
                            : rp_fail(RP_EPARAM,

@@ -46,6 +46,8 @@ struct rp_event {
     _Atomic(struct rp_stream *)
             last_stream; /* of the latest record, for no-op waits; never followed */
 
+    _Atomic uint32_t built; /* tasks of built graphs that name it */
+
     /* ACL_EVENT_RECORD_* and ACL_EVENT_WAIT_* of the first call, which later ones must
      * repeat; RP_EVENT_FLAG_OPEN: none yet. */
     _Atomic uint32_t record_flag;

@@ -204,6 +204,12 @@ static rp_status synchronize(aclrtEvent handle, int32_t timeout_ms)
     if (st == RP_OK) {
         st = check_askable(event);
     }
+    // relaxed: set by the program's own calls.
+    if (st == RP_OK && atomic_load_explicit(&event->built, memory_order_relaxed) != 0) {
+        st = rp_fail(RP_EPARAM,
+                "event %" PRIu32 " is used in a built graph: the host cannot wait for it",
+                event->id);
+    }
     if (st != RP_OK) {
         return st;
     }

@@ -91,8 +91,7 @@ static void text_put(char out[TEXT_BYTES], const char *text, size_t bytes)
 // The point of the stream: a record of an event that only the mark knows.
 static rp_status put_on_stream(struct mark *mark, struct rp_stream *stream)
 {
-    // acquire: pairs with capture's store at the begin and end.
-    if (atomic_load_explicit(&stream->capture_status, memory_order_acquire) != RP_CAPTURE_NONE) {
+    if (rp_stream_records(stream)) {
         return RP_OK; // a mark is no part of a graph
     }
     rp_status st = rp_event_create(stream->context, RP_EVENT_PLAIN, 0, &mark->event);

@@ -342,6 +342,12 @@ static rp_status take(aclrtStream handle, bool force, struct rp_stream **out)
         return rp_fail(
                 RP_ESTREAMCAPTURED, "stream %d is capturing; end the capture first", stream->id);
     }
+    // acquire: pairs with capture's stores at bind and unbind.
+    if (atomic_load_explicit(&stream->model, memory_order_acquire) != NULL) {
+        return rp_fail(RP_EBOUND,
+                "stream %d is bound to a graph; aclmdlRIUnbindStream or aclmdlRIDestroy first",
+                stream->id);
+    }
     if (!force && rp_thread_in_callback()) {
         return rp_fail(
                 RP_ECALLBACK, "a callback cannot destroy a stream: it would wait for itself");

@@ -131,6 +131,15 @@ void rp_stream_unref(struct rp_stream *stream);
  */
 void rp_stream_fail(struct rp_stream *stream, rp_status st, const char *sentence);
 
+/** rp_stream_records: whether tasks given to `stream` are recorded instead of run: it captures, or
+ * is bound to a built graph. */
+static inline bool rp_stream_records(const struct rp_stream *stream)
+{
+    // acquire: pairs with capture's stores at the begin and end, and at bind and unbind.
+    return atomic_load_explicit(&stream->capture_status, memory_order_acquire) != RP_CAPTURE_NONE ||
+           atomic_load_explicit(&stream->model, memory_order_acquire) != NULL;
+}
+
 /**
  * rp_stream_refusal: RP_OK, or why a submission of `stream` must end without
  * running: its context is stopped (the first failure), or it was dropped

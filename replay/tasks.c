@@ -176,12 +176,31 @@ static uint32_t comm_index(const struct rp_submission *sub, const struct rp_op *
     return i;
 }
 
+// Jumps decide in which order the ops of a built graph come, so no edges keep those of one
+// communicator apart: whether another lane is in the middle of one.
+static bool comm_is_busy(const struct rp_step *step, const struct rp_comm *comm)
+{
+    const struct rp_program *program = step->sub->program;
+    for (uint32_t i = 0; i < program->lane_count; i++) {
+        const struct rp_lane *lane = &program->run->lane[i];
+        if (lane != step->lane && lane->coll.phase != RP_COLL_TURN &&
+                program->op[program->insn[lane->pc].index].comm == comm) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static rp_status task_collective(struct rp_step *step)
 {
     struct rp_submission *sub = step->sub;
     struct rp_program *program = sub->program;
     const struct rp_op *op = program != NULL ? &program->op[step->insn->index] : &sub->op;
     const uint32_t i = comm_index(sub, op);
+    if (program != NULL && program->open_ended && program->sub_count == 0 &&
+            step->lane->coll.phase == RP_COLL_TURN && comm_is_busy(step, op->comm)) {
+        return RP_AGAIN;
+    }
     struct rp_coll_step coll = {
         .reduce = step->device->reduce,
         .ticket = *rp_submission_ticket(sub, i),
@@ -202,7 +221,7 @@ static rp_status task_collective(struct rp_step *step)
                 rp_min_u64(coll.budget_bytes, rp_record_send_bytes(&op->record, op->comm->size)));
     }
     if (st == RP_OK && program != NULL) {
-        program->run->ops_left[i]--;
+        program->run->ops_left[i] -= !program->open_ended; // a loop's count would run out
     } else if (st < 0) {
         rp_submission_fail(sub, st, op->comm->cause);
     }

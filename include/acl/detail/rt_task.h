@@ -130,8 +130,8 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateLabelList(
         aclrtLabel *labels, size_t num, aclrtLabelList *labelList);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList labelList);
 
-/** Queues a jump to the label whose index, cut to `maxValue`, is the word at
- * `ptr` when it runs. */
+/** Queues a jump to one of the first `maxValue` labels of the list: the one whose
+ * index is the word at `ptr` when it runs, or the last one if that is larger. */
 ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(
         void *ptr, uint32_t maxValue, aclrtLabelList labelList, aclrtStream stream);
 
