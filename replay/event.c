@@ -13,6 +13,7 @@
 #include "replay/context.h"
 #include "replay/prof.h"
 #include "replay/settings.h"
+#include "replay/share.h"
 #include "replay/stream.h"
 
 #define EVENTS_MAX 65536 // of a device
@@ -24,7 +25,7 @@
     (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | RP_EVENT_DDSYNC | ACL_EVENT_TIME_LINE)
 
 /* With none of these an event orders nothing: it cannot be waited for on a stream, or reset. */
-#define ORDER_BITS (ACL_EVENT_SYNC | RP_EVENT_DDSYNC | ACL_EVENT_EXTERNAL)
+#define ORDER_BITS (ACL_EVENT_SYNC | RP_EVENT_DDSYNC | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)
 
 // Per device. relaxed throughout: plain counts, nothing is published with them.
 static _Atomic uint32_t live_count[RP_ENV_DEVICES_MAX];
@@ -44,6 +45,9 @@ void rp_event_unref(struct rp_event *event)
     if (atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) == 1) {
         atomic_fetch_sub_explicit(&live_count[event->device_id], 1, memory_order_relaxed);
         rp_context_unref(event->context);
+        if (event->share != NULL) {
+            rp_share_close(event->share);
+        }
         rp_free(event);
     }
 }
@@ -90,6 +94,23 @@ rp_status rp_event_create(
     return RP_OK;
 }
 
+void rp_event_share(struct rp_event *event, struct rp_share *share)
+{
+    event->share = share;
+    event->common = &rp_share_page(share)->u.mark;
+}
+
+rp_status rp_event_publish(struct rp_event *event, void **out)
+{
+    const rp_status st = rp_handle_add(RP_HANDLE_EVENT, event);
+    if (st != RP_OK) {
+        rp_event_unref(event);
+        return st;
+    }
+    *out = event;
+    return RP_OK;
+}
+
 static rp_status create(aclrtEvent *out, enum rp_event_kind kind, uint32_t flags)
 {
     struct rp_context *context;
@@ -98,16 +119,30 @@ static rp_status create(aclrtEvent *out, enum rp_event_kind kind, uint32_t flags
     if (st == RP_OK) {
         st = rp_event_create(context, kind, flags, &event);
     }
+    return st == RP_OK ? rp_event_publish(event, out) : st;
+}
+
+// Any process of the user that is given its handle may open it.
+static rp_status create_ipc(aclrtEvent *out)
+{
+    struct rp_context *context;
+    struct rp_event *event;
+    struct rp_share *share;
+    rp_status st = rp_context_current(&context);
+    if (st == RP_OK) {
+        st = rp_event_create(context, RP_EVENT_EX, ACL_EVENT_IPC, &event);
+    }
     if (st != RP_OK) {
         return st;
     }
-    st = rp_handle_add(RP_HANDLE_EVENT, event);
+    st = rp_share_create(RP_SHARE_EVENT, event->id, event->device_id, &share);
     if (st != RP_OK) {
         rp_event_unref(event);
         return st;
     }
-    *out = event;
-    return RP_OK;
+    rp_share_allow_all(share);
+    rp_event_share(event, share);
+    return rp_event_publish(event, out);
 }
 
 // ---- public functions: life ----
@@ -158,7 +193,7 @@ static rp_status create_ex(aclrtEvent *out, uint32_t flags)
         return rp_fail(RP_ENULL, "event is a null pointer");
     }
     if (flags == ACL_EVENT_IPC) {
-        return rp_fail(RP_ENOTSUP, "events for other processes (ACL_EVENT_IPC) are not supported");
+        return create_ipc(out);
     }
     if (flags == 0 || (flags & ~EX_EVENT_BITS) != 0) {
         return rp_fail(
@@ -369,6 +404,9 @@ static rp_status get_id(aclrtEvent handle, uint32_t *out)
     const struct rp_event *event = rp_event_from_handle(handle);
     if (event == NULL) {
         return rp_fail(RP_EHANDLE, "event %p is no event, or was destroyed", handle);
+    }
+    if (event->flags == ACL_EVENT_IPC) {
+        return rp_fail(RP_ENOTSUP, "an ACL_EVENT_IPC event has no number that processes agree on");
     }
     *out = event->id;
     return RP_OK;

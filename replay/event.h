@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 
+struct rp_share;
 struct rp_submit_ops;
 
 enum rp_event_kind {
@@ -29,6 +30,12 @@ enum rp_event_kind {
 /* A flag without a name in the public header: order as ACL_EVENT_SYNC, on another kind of
  * hardware. */
 #define RP_EVENT_DDSYNC 0x4u
+
+/* What an ACL_EVENT_IPC event has in common with other processes, in a share's page. */
+struct rp_event_mark {
+    _Atomic uint64_t recorded; /* as in rp_event */
+    _Atomic uint64_t reached;
+};
 
 struct rp_event {
     _Atomic uint32_t refs; /* handle + tasks queued */
@@ -47,6 +54,9 @@ struct rp_event {
             last_stream; /* of the latest record, for no-op waits; never followed */
 
     _Atomic uint32_t built; /* tasks of built graphs that name it */
+
+    struct rp_share *share;       /* ACL_EVENT_IPC; owned; set before the handle is known */
+    struct rp_event_mark *common; /* in its page: instead of `recorded` and `reached` above */
 
     /* ACL_EVENT_RECORD_* and ACL_EVENT_WAIT_* of the first call, which later ones must
      * repeat; RP_EVENT_FLAG_OPEN: none yet. */
@@ -74,6 +84,24 @@ RP_MUST_USE rp_status rp_event_create(
 /** rp_event_reach: the record `ticket` has run, or never will: whoever waits for it goes on. The
  *  caller rings the doorbell. */
 void rp_event_reach(struct rp_event *event, uint64_t ticket);
+
+/** rp_event_recorded / rp_event_reached: where to read `recorded` and `reached`. */
+static inline const _Atomic uint64_t *rp_event_recorded(const struct rp_event *event)
+{
+    return event->common != NULL ? &event->common->recorded : &event->recorded;
+}
+
+static inline const _Atomic uint64_t *rp_event_reached(const struct rp_event *event)
+{
+    return event->common != NULL ? &event->common->reached : &event->reached;
+}
+
+/** rp_event_share: `event`, which nobody else has yet, is one of several processes. Takes `share`
+ *  over. */
+void rp_event_share(struct rp_event *event, struct rp_share *share);
+
+/** rp_event_publish: give `event` a handle. RP_ENOMEM: the caller's reference is gone, too. */
+RP_MUST_USE rp_status rp_event_publish(struct rp_event *event, void **out);
 
 /** rp_event_from_handle: the live event, NULL otherwise. */
 struct rp_event *rp_event_from_handle(const void *handle);

@@ -21,7 +21,7 @@ static struct point latest(const struct rp_event *event)
     return (struct point){
         .event = event,
         // seq_cst [E1]: pairs with the increment of a record.
-        .ticket = atomic_load_explicit(&event->recorded, memory_order_seq_cst),
+        .ticket = atomic_load_explicit(rp_event_recorded(event), memory_order_seq_cst),
     };
 }
 
@@ -29,7 +29,8 @@ static bool reached(void *arg)
 {
     const struct point *point = arg;
     // seq_cst [E1]: pairs with the scheduler's store, as a sleeper's second look.
-    return atomic_load_explicit(&point->event->reached, memory_order_seq_cst) >= point->ticket;
+    return atomic_load_explicit(rp_event_reached(point->event), memory_order_seq_cst) >=
+           point->ticket;
 }
 
 static rp_status resolve(aclrtEvent handle, const char *name, struct rp_event **out)

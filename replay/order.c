@@ -85,7 +85,7 @@ static bool is_over(const struct rp_event *event, uint64_t ticket)
     // acquire [E1] [E3]: pairs with the stores of the record.
     return event->kind == RP_EVENT_FLAG
                    ? atomic_load_explicit(&event->set, memory_order_acquire) != 0
-                   : atomic_load_explicit(&event->reached, memory_order_acquire) >= ticket;
+                   : atomic_load_explicit(rp_event_reached(event), memory_order_acquire) >= ticket;
 }
 
 static bool event_leads_back(struct walk *walk, const struct rp_event *event, uint64_t ticket)
@@ -167,8 +167,7 @@ static bool lane_leads_back(struct walk *walk, struct rp_submission *sub, struct
     bool back = false;
     walk->depth++;
     if (insn->kind == RP_INSN_EVENT_WAIT) {
-        back = event_leads_back(
-                walk, insn->u.event.event, rp_submission_event_ticket(sub, insn));
+        back = event_leads_back(walk, insn->u.event.event, rp_submission_event_ticket(sub, insn));
     } else if (insn->kind == RP_INSN_COND && lane->progress != 0) {
         back = sub_leads_back(walk, sub, &sub->program->sub[insn->index + lane->progress - 1]);
     } else if (insn->kind == RP_INSN_EDGE_WAIT && sub->program->run->edge[insn->index] == 0) {

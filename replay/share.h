@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "replay/event.h"
 
 enum rp_share_kind {
     RP_SHARE_NOTIFY = 1,
@@ -48,7 +49,8 @@ struct rp_share_page {
     uint32_t exporter; /* its process; /proc knows its threads by numbers of their own, too */
     uint8_t reserved[12];
     union {
-        _Atomic uint32_t value; /* NOTIFY: 0 or 1 */
+        _Atomic uint32_t value;    /* NOTIFY: 0 or 1 */
+        struct rp_event_mark mark; /* EVENT */
         uint8_t line[64];
     } u;
     _Atomic uint64_t party[RP_SHARE_PARTIES]; /* process id << 32 | its process page's descriptor */

@@ -180,7 +180,10 @@ static uint64_t number_record(struct rp_stream *stream, struct rp_event *event)
     // relaxed: compared only, by waits of threads that are ordered with this one.
     atomic_store_explicit(&event->last_stream, stream, memory_order_relaxed);
     // seq_cst [E1]: pairs with the looks at `recorded` and `reached` of who waits or asks.
-    return atomic_fetch_add_explicit(&event->recorded, 1, memory_order_seq_cst) + 1;
+    return atomic_fetch_add_explicit(
+                   event->common != NULL ? &event->common->recorded : &event->recorded, 1,
+                   memory_order_seq_cst) +
+           1;
 }
 
 static rp_status record_event(struct rp_stream *stream, struct rp_event *event)
@@ -205,16 +208,18 @@ static rp_status record_event(struct rp_stream *stream, struct rp_event *event)
 static rp_status wait_event(struct rp_stream *stream, struct rp_event *event, uint64_t timeout_ns)
 {
     // seq_cst [E1]: the wait binds to the latest record at the time of the call.
-    const uint64_t number = atomic_load_explicit(&event->recorded, memory_order_seq_cst);
+    const uint64_t number = atomic_load_explicit(rp_event_recorded(event), memory_order_seq_cst);
     if (event->kind == RP_EVENT_PLAIN && number == 0) {
         return rp_fail(RP_EPARAM, "event %" PRIu32 " has never been recorded", event->id);
     }
     if (event->kind != RP_EVENT_FLAG) {
         // seq_cst [E1]: pairs with the store of a record that has run.
-        const bool over = number == 0 ||
-                          atomic_load_explicit(&event->reached, memory_order_seq_cst) >= number;
-        // relaxed: compared only. The stream's own order does the rest.
-        if (over || atomic_load_explicit(&event->last_stream, memory_order_relaxed) == stream) {
+        const bool over = number == 0 || atomic_load_explicit(rp_event_reached(event),
+                                                 memory_order_seq_cst) >= number;
+        // relaxed: compared only. The stream's own order does the rest, if no other process has
+        // recorded the event since.
+        if (over || (event->share == NULL && atomic_load_explicit(&event->last_stream,
+                                                     memory_order_relaxed) == stream)) {
             return RP_OK;
         }
     }
@@ -269,8 +274,8 @@ static rp_status name_comms(struct rp_program *program)
     return RP_OK;
 }
 
-// Draws the tickets of the program's external records and waits: they are bound to what was recorded
-// before this call.
+// Draws the tickets of the program's external records and waits: they are bound to what was
+// recorded before this call.
 static void bind_events(
         struct rp_stream *stream, const struct rp_program *program, struct rp_submission *sub)
 {
@@ -290,8 +295,8 @@ static void bind_events(
 rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
 {
     struct rp_submission *sub;
-    rp_status st = rp_submission_create(
-            stream->device, program->comm_count, program->bound_count, &sub);
+    rp_status st =
+            rp_submission_create(stream->device, program->comm_count, program->bound_count, &sub);
     if (st != RP_OK) {
         return st;
     }

@@ -7,6 +7,7 @@
 
 #include "replay/event.h"
 #include "replay/scheduler.h"
+#include "replay/share.h"
 #include "replay/stream.h"
 
 void rp_event_reach(struct rp_event *event, uint64_t ticket)
@@ -16,10 +17,14 @@ void rp_event_reach(struct rp_event *event, uint64_t ticket)
         atomic_store_explicit(&event->set, 1, memory_order_seq_cst);
     }
     // relaxed: decided by the exchange. Streams of another device record it, too.
-    uint64_t reached = atomic_load_explicit(&event->reached, memory_order_relaxed);
+    _Atomic uint64_t *where = event->common != NULL ? &event->common->reached : &event->reached;
+    uint64_t reached = atomic_load_explicit(where, memory_order_relaxed);
     // seq_cst [E1] [D1]: pairs with is_over() and with those who wait or ask.
-    while (reached < ticket && !atomic_compare_exchange_weak_explicit(&event->reached, &reached,
-                                       ticket, memory_order_seq_cst, memory_order_relaxed)) {
+    while (reached < ticket && !atomic_compare_exchange_weak_explicit(where, &reached, ticket,
+                                       memory_order_seq_cst, memory_order_relaxed)) {
+    }
+    if (RP_UNLIKELY(event->share != NULL)) {
+        rp_share_ring(event->share);
     }
 }
 
@@ -41,7 +46,7 @@ static bool is_over(const struct rp_event *event, uint64_t ticket)
         return atomic_load_explicit(&event->set, memory_order_seq_cst) != 0;
     }
     // seq_cst [E1]: pairs with the exchange in rp_task_event_record.
-    return atomic_load_explicit(&event->reached, memory_order_seq_cst) >= ticket;
+    return atomic_load_explicit(rp_event_reached(event), memory_order_seq_cst) >= ticket;
 }
 
 rp_status rp_task_event_wait(struct rp_step *step)

@@ -176,6 +176,23 @@ Test(signal_capture, bad_arguments_leave_the_capture_valid, .init = on_device)
     WORKS(aclmdlRIDestroy(graph));
 }
 
+// Events of several processes stay outside of graphs.
+Test(signal_capture, refuses_events_of_several_processes, .init = on_device)
+{
+    aclrtEvent event;
+    aclrtStream stream = new_stream();
+    WORKS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    WORKS(aclrtRecordEvent(event, stream));
+    WORKS(aclmdlRICaptureBegin(stream, MODE));
+    ANSWERS(207000, aclrtRecordEvent(event, stream));
+    ANSWERS(207000, aclrtStreamWaitEvent(stream, event));
+    WORKS(aclrtSynchronizeEvent(event));
+    aclmdlRI graph = end_capture(stream);
+    WORKS(aclmdlRIExecuteAsync(graph, stream));
+    ends(stream);
+    WORKS(aclmdlRIDestroy(graph));
+}
+
 // ---- notifies ----
 
 // a forks b; b works and notifies a. The wait of a is what orders the two copies.

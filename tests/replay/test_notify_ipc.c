@@ -1,65 +1,13 @@
-// Notifies of several processes. The children are forked before the library is used; they answer
-// with the number of what failed, and talk to the parent over a socket.
+// Notifies of several processes.
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "support/acl_test.h"
-#include "support/child.h"
+#include "support/process_pair.h"
 
 #define KEY_BYTES 65
 #define OPEN ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION
-
-// In a child: the step that failed is its answer.
-#define MUST(code, step, call)                                                            \
-    do {                                                                                  \
-        const int answer_ = (call);                                                       \
-        if (answer_ != (code)) {                                                          \
-            const char *text_ = aclGetRecentErrMsg();                                     \
-            fprintf(stderr, "%s: %d: %s\n", #call, answer_, text_ == NULL ? "-" : text_); \
-            return (step);                                                                \
-        }                                                                                 \
-    } while (0)
-
-// What a child and its parent share.
-struct pair {
-    int end[2]; // of the socket: parent, child
-    pid_t child;
-    _Atomic int *count; // in memory of both
-};
-
-static void begin(struct pair *pair, child_fn *fn)
-{
-    pair->count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert(ne(ptr, (void *)pair->count, MAP_FAILED));
-    cr_assert(eq(int, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair->end), 0));
-    pair->child = child_start(fn, pair);
-    on_device();
-}
-
-static void end(struct pair *pair)
-{
-    cr_assert(eq(int, child_wait(pair->child, 60), 0));
-    close(pair->end[0]);
-    close(pair->end[1]);
-    munmap((void *)pair->count, 4096);
-}
-
-static bool tell(int fd, const void *data, size_t bytes)
-{
-    return send(fd, data, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
-}
-
-static bool hear(int fd, void *data, size_t bytes)
-{
-    return recv(fd, data, bytes, 0) == (ssize_t)bytes;
-}
 
 static bool hear_import(int fd, aclrtNotify *notify)
 {
@@ -78,19 +26,6 @@ static aclrtNotify tell_export(int fd, uint64_t flags)
     return notify;
 }
 
-static int set_up_child(aclrtStream *stream)
-{
-    small_device();
-    MUST(0, 1, aclrtSetDevice(1));
-    MUST(0, 2, aclrtCreateStream(stream));
-    return 0;
-}
-
-static void count_up(void *count)
-{
-    atomic_fetch_add((_Atomic int *)count, 1);
-}
-
 // ---- two processes ----
 
 #define ROUNDS 300
@@ -101,13 +36,13 @@ static int answer_pings(void *arg)
     aclrtStream stream;
     aclrtNotify ping;
     aclrtNotify pong;
-    const int failed = set_up_child(&stream);
+    const int failed = pair_child(&stream);
     if (failed != 0 || !hear_import(pair->end[1], &ping) || !hear_import(pair->end[1], &pong)) {
         return 10;
     }
     for (int i = 0; i < ROUNDS; i++) {
         MUST(0, 3, aclrtWaitAndResetNotify(ping, stream, 0));
-        MUST(0, 4, aclrtLaunchHostFunc(stream, count_up, (void *)pair->count));
+        MUST(0, 4, aclrtLaunchHostFunc(stream, pair_count, (void *)pair->count));
         MUST(0, 5, aclrtRecordNotify(pong, stream));
     }
     MUST(0, 6, aclrtSynchronizeStream(stream));
@@ -120,7 +55,7 @@ Test(notify_ipc, two_processes_play_ping_pong, .timeout = 90)
 {
     struct pair pair;
     aclrtStream stream;
-    begin(&pair, answer_pings);
+    pair_begin(&pair, answer_pings);
     aclrtNotify ping = tell_export(pair.end[0], OPEN);
     aclrtNotify pong = tell_export(pair.end[0], OPEN);
     WORKS(aclrtCreateStream(&stream));
@@ -130,7 +65,7 @@ Test(notify_ipc, two_processes_play_ping_pong, .timeout = 90)
         WORKS(aclrtSynchronizeStream(stream));
         cr_assert(eq(int, atomic_load(pair.count), i));
     }
-    end(&pair);
+    pair_end(&pair);
     WORKS(aclrtDestroyNotify(ping));
     WORKS(aclrtDestroyNotify(pong));
 }
@@ -142,7 +77,7 @@ Test(notify_ipc, a_record_wakes_another_process, .timeout = 90)
     const struct timespec nap = { .tv_nsec = 3000000 };
     const struct timespec moment = { .tv_nsec = 20000 };
     uint64_t total_ns = 0;
-    begin(&pair, answer_pings);
+    pair_begin(&pair, answer_pings);
     aclrtNotify ping = tell_export(pair.end[0], OPEN);
     aclrtNotify pong = tell_export(pair.end[0], OPEN);
     for (int i = 1; i <= ROUNDS; i++) {
@@ -158,7 +93,7 @@ Test(notify_ipc, a_record_wakes_another_process, .timeout = 90)
     }
     printf("a record wakes another process in %.0f us\n", (double)total_ns / ROUNDS / 1e3);
     cr_assert(lt(u64, total_ns / ROUNDS, 2 * RP_NS_PER_MS));
-    end(&pair);
+    pair_end(&pair);
 }
 
 // ---- who may import ----
@@ -171,7 +106,7 @@ static int import_when_listed(void *arg)
     char key[KEY_BYTES];
     int32_t pid;
     char go;
-    const int failed = set_up_child(&stream);
+    const int failed = pair_child(&stream);
     if (failed != 0 || !hear(pair->end[1], key, sizeof(key))) {
         return 10;
     }
@@ -196,7 +131,7 @@ Test(notify_ipc, only_listed_processes_import, .timeout = 60)
 {
     struct pair pair;
     int32_t pid[2] = { 1, 0 };
-    begin(&pair, import_when_listed);
+    pair_begin(&pair, import_when_listed);
     aclrtNotify notify = tell_export(pair.end[0], 0);
     WORKS(aclrtNotifySetImportPid(notify, pid, 1));
     cr_assert(hear(pair.end[0], &pid[1], sizeof(pid[1])));
@@ -205,7 +140,7 @@ Test(notify_ipc, only_listed_processes_import, .timeout = 60)
     cr_assert(tell(pair.end[0], "", 1));
     WORKS(aclrtWaitAndResetNotify(notify, NULL, 20));
     WORKS(aclrtSynchronizeStream(NULL));
-    end(&pair);
+    pair_end(&pair);
 }
 
 // ---- what outlives what ----
@@ -216,7 +151,7 @@ static int die_with_it_set(void *arg)
     aclrtStream stream;
     aclrtNotify notify;
     char go;
-    const int failed = set_up_child(&stream);
+    const int failed = pair_child(&stream);
     char key[KEY_BYTES] = { 0 };
     MUST(0, 3, failed);
     MUST(0, 4, aclrtCreateNotify(&notify, 0));
@@ -232,11 +167,11 @@ Test(notify_ipc, an_importer_outlives_the_exporter, .timeout = 60)
     aclrtNotify notify;
     aclrtNotify late;
     char key[KEY_BYTES];
-    begin(&pair, die_with_it_set);
+    pair_begin(&pair, die_with_it_set);
     cr_assert(hear(pair.end[0], key, sizeof(key)));
     WORKS(aclrtNotifyImportByKey(&notify, key, 0));
     cr_assert(tell(pair.end[0], "", 1));
-    end(&pair);
+    pair_end(&pair);
     WORKS(aclrtWaitAndResetNotify(notify, NULL, 5));
     WORKS(aclrtRecordNotify(notify, NULL)); // whose bell there is none any more
     WORKS(aclrtWaitAndResetNotify(notify, NULL, 5));
