@@ -51,9 +51,13 @@ g++ -std=c++14 "$here/dropin.cpp" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_
     -lhccl -lascendcl -o "$work/dropin"
 "$work/dropin"
 
+echo "== the command"
+version=$(sed -n 's/^#define REPRISE_VERSION_[A-Z]* //p' "$root/include/reprise/reprise.h" | paste -s -d .)
+[ "$("$home/bin/reprise" --version)" = "reprise $version" ] || fail "reprise --version"
+"$home/bin/reprise" matrix | grep -q AllReduce || fail "reprise matrix"
+
 echo "== dlopen and dlsym"
 gcc -Wall -Wextra -Werror "$here/symbols.c" -o "$work/symbols"
-version=$(sed -n 's/^#define REPRISE_VERSION_[A-Z]* //p' "$root/include/reprise/reprise.h" | paste -s -d .)
 "$work/symbols" "$version"
 
 echo "== pkg-config"
@@ -80,4 +84,5 @@ chmod +x "$work/pkg-config"
     -DBUILD_TESTING=OFF -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON -DRP_WERROR=ON &&
     cmake --build "$work/plain") >"$work/plain.log" 2>&1 || fail "$(cat "$work/plain.log")"
 [ -f "$work/plain/lib64/libhccl.so" ] || fail "no library was built"
+[ -x "$work/plain/tools/reprise" ] || fail "no command was built"
 echo "installed tree and plain build are usable"
