@@ -255,8 +255,23 @@ static void end_subscription(struct rp_stream *stream)
     }
 }
 
+// An update that nobody can end any more.
+static void end_update(struct rp_stream *stream)
+{
+    pthread_mutex_t *lock = &stream->context->capture_lock;
+    pthread_mutex_lock(lock);
+    // relaxed: changed under the lock.
+    struct rp_stream_update *update =
+            atomic_exchange_explicit(&stream->update, NULL, memory_order_relaxed);
+    if (update != NULL) {
+        update->drop(update);
+    }
+    pthread_mutex_unlock(lock);
+}
+
 void rp_stream_retire(struct rp_stream *stream, bool force)
 {
+    end_update(stream);
     if (force) {
         end_subscription(stream);
         // relaxed: a hint to the scheduler, which is poked about it.

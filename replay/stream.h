@@ -52,6 +52,12 @@ struct rp_submit_ops {
 /* replay's own table: everything runs. */
 extern const struct rp_submit_ops rp_submit_eager;
 
+/* What `update` of a stream points to: the first member of capture's object. */
+struct rp_stream_update {
+    /* The stream ends while it collects: give up everything. capture_lock held. */
+    void (*drop)(struct rp_stream_update *update);
+};
+
 struct rp_stream {
     struct rp_context *context; /* its memory is referenced */
     struct rp_device *device;   /* the context's; in use until the context is destroyed */
@@ -76,7 +82,7 @@ struct rp_stream {
     /* The same for a stream that is bound to a built graph (model), or collects an update of a task
      * group (update): capture's objects, NULL: neither. Set and cleared under capture_lock. */
     _Atomic(void *) model;
-    _Atomic(void *) update;
+    _Atomic(struct rp_stream_update *) update;
 
     _Atomic uint64_t submitted; /* submissions queued so far */
     _Atomic uint64_t ended;     /* submissions ended so far, in order */
@@ -124,13 +130,6 @@ void rp_stream_retire(struct rp_stream *stream, bool force);
 void rp_stream_ref(struct rp_stream *stream);
 void rp_stream_unref(struct rp_stream *stream);
 
-/**
- * rp_stream_fail: a submission of `stream` failed (scheduler, before `ended`
- * counts it). Kept if no earlier failure waits to be reported; in
- * ACL_STOP_ON_FAILURE the context is stopped by its first failure.
- */
-void rp_stream_fail(struct rp_stream *stream, rp_status st, const char *sentence);
-
 /** rp_stream_records: whether tasks given to `stream` are recorded instead of run: it captures, or
  * is bound to a built graph. */
 static inline bool rp_stream_records(const struct rp_stream *stream)
@@ -139,6 +138,13 @@ static inline bool rp_stream_records(const struct rp_stream *stream)
     return atomic_load_explicit(&stream->capture_status, memory_order_acquire) != RP_CAPTURE_NONE ||
            atomic_load_explicit(&stream->model, memory_order_acquire) != NULL;
 }
+
+/**
+ * rp_stream_fail: a submission of `stream` failed (scheduler, before `ended`
+ * counts it). Kept if no earlier failure waits to be reported; in
+ * ACL_STOP_ON_FAILURE the context is stopped by its first failure.
+ */
+void rp_stream_fail(struct rp_stream *stream, rp_status st, const char *sentence);
 
 /**
  * rp_stream_refusal: RP_OK, or why a submission of `stream` must end without

@@ -8,10 +8,11 @@
 #include "replay/context.h"
 #include "replay/place.h"
 #include "replay/stream.h"
+#include "replay/value.h"
 
 #define VALUE_BYTES sizeof(uint64_t)
 
-static rp_status check_address(const void *address)
+rp_status rp_value_check_address(const void *address)
 {
     enum rp_place place;
     if (address == NULL) {
@@ -32,7 +33,7 @@ static rp_status submit(
         void *address, uint64_t value, uint32_t flag, enum rp_insn_kind kind, aclrtStream handle)
 {
     struct rp_stream *stream;
-    rp_status st = check_address(address);
+    rp_status st = rp_value_check_address(address);
     if (st == RP_OK) {
         st = rp_stream_resolve(handle, &stream);
     }
@@ -59,12 +60,21 @@ aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStre
     return rp_acl(st == RP_OK ? value_write(devAddr, value, flag, stream) : st);
 }
 
-static rp_status value_wait(void *address, uint64_t value, uint32_t flag, aclrtStream stream)
+rp_status rp_value_check_wait(uint32_t flag)
 {
     if (flag > ACL_STREAM_WAIT_VALUE_NOR) {
         return rp_fail(RP_EPARAM,
                 "flag is %u, which is none of ACL_STREAM_WAIT_VALUE_GEQ, _EQ, _AND, _NOR: 0 to 3",
                 flag);
+    }
+    return RP_OK;
+}
+
+static rp_status value_wait(void *address, uint64_t value, uint32_t flag, aclrtStream stream)
+{
+    const rp_status st = rp_value_check_wait(flag);
+    if (st != RP_OK) {
+        return st;
     }
     return submit(address, value, flag, RP_INSN_VALUE_WAIT, stream);
 }
