@@ -22,16 +22,19 @@
 
 // ---- checks ----
 
+static rp_status check_handles(const struct rp_op_call *call)
+{
+    const char *name = call->stream == NULL ? "stream" : call->comm == NULL ? "comm" : NULL;
+    return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
+}
+
 static rp_status check_pointers(const struct rp_op_call *call)
 {
     const char *name = NULL;
-    if (call->stream == NULL) {
-        name = "stream";
-    } else if (call->comm == NULL) {
-        name = "comm";
-    } else if (call->op == RP_OP_BARRIER) {
+    if (call->op == RP_OP_BARRIER) {
         return RP_OK;
-    } else if (call->send == NULL) {
+    }
+    if (call->send == NULL) {
         name = call->op == RP_OP_BROADCAST ? "buf" : "sendBuf";
     } else if (call->recv == NULL) {
         name = "recvBuf";
@@ -238,6 +241,19 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     return aiv ? reserve_for_kernel(comm, &op->record) : expand(comm, op);
 }
 
+rp_status rp_op_make(const struct rp_op_call *call, struct rp_comm *comm, struct rp_op *op)
+{
+    const struct rp_matrix_row *row = rp_matrix_row(call->op);
+    rp_status st = check_pointers(call);
+    if (st == RP_OK && call->count == 0) {
+        st = rp_fail(RP_EPARAM, "%s: count is 0, and a task that is recorded moves something",
+                call->api);
+    }
+    st = st != RP_OK ? st : check_values(call, comm, row);
+    st = st != RP_OK ? st : rp_comm_status(comm);
+    return st != RP_OK ? st : make_op(call, comm, row, op);
+}
+
 // HCCL_ENTRY_LOG_ENABLE.
 static void log_entry(
         const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_stream *stream)
@@ -277,7 +293,8 @@ rp_status rp_op_submit(const struct rp_op_call *call)
     if (st != RP_OK || call->count == 0) {
         return st;
     }
-    st = check_pointers(call);
+    st = check_handles(call);
+    st = st != RP_OK ? st : check_pointers(call);
     st = st != RP_OK ? st : rp_comm_call_begin(call->api, call->comm, &comm);
     if (st != RP_OK) {
         return st;

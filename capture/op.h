@@ -31,4 +31,15 @@ struct rp_op_call {
  */
 RP_MUST_USE rp_status rp_op_submit(const struct rp_op_call *call);
 
+/**
+ * rp_op_make: the op of such a call on `comm`, with the same checks, for a task
+ * that is recorded already. `call->stream` and `call->comm` are not looked at; a
+ * count of 0 is RP_EPARAM, since no task can stand for it. `op` is not the
+ * communicator's user: whoever keeps it takes a reference, and keeps its lists.
+ *
+ * Threads: any, between rp_comm_call_begin() and its end.
+ */
+RP_MUST_USE rp_status rp_op_make(
+        const struct rp_op_call *call, struct rp_comm *comm, struct rp_op *op);
+
 #endif
