@@ -9,6 +9,7 @@
 #include "base/handle.h"
 #include "capture/build.h"
 #include "capture/introspect.h"
+#include "capture/task_update.h"
 #include "replay/abort.h"
 #include "replay/stream.h"
 #include "transport/comm.h"
@@ -101,7 +102,7 @@ static rp_status check_target(
         return rp_fail(RP_ESTREAMCTX, "%s: graph %u was made in another context than stream %d's",
                 api, graph->id, stream->id);
     }
-    return RP_OK;
+    return rp_update_check(stream, "a replay of a graph");
 }
 
 static rp_status execute_async(aclmdlRI model, aclrtStream handle)

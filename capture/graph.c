@@ -12,6 +12,7 @@
 #include "capture/expand_cache.h"
 #include "capture/graph_info.h"
 #include "capture/task_group.h"
+#include "capture/task_params.h"
 #include "transport/comm.h"
 
 #define GRAPH_MAGIC 0x52505f4752415048ull
@@ -141,6 +142,7 @@ void rp_graph_destroy(struct rp_graph *graph)
     rp_handle_remove(RP_HANDLE_GRAPH, graph);
     rp_task_group_free_all(graph);
     rp_cond_free_all(graph);
+    rp_task_params_free(graph);
     free_tree(graph);
     if (program != NULL) {
         rp_program_unref(program);

@@ -77,6 +77,7 @@ struct rp_graph_cond {
 struct rp_capture;     /* capture/capture.h */
 struct rp_graph_info;  /* capture/graph_info.h: name, callbacks, op infos */
 struct rp_task_group;  /* capture/task_group.h */
+struct rp_task_params; /* capture/task_params.h */
 
 struct rp_graph {
     uint64_t magic;
@@ -106,6 +107,7 @@ struct rp_graph {
     struct rp_cond *conds;        /* list */
     struct rp_task_group *groups; /* list */
     struct rp_graph_info *info;   /* NULL: none yet */
+    struct rp_task_params *params; /* what aclmdlRITaskGetParams gave out; NULL: nothing */
 };
 
 /** rp_graph_create: empty graph of `context` (referenced; NULL only in tests), entered into the
