@@ -8,7 +8,7 @@ if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION include FILES_MATCHING PATTERN "*.h")
-install(TARGETS reprise EXPORT reprise LIBRARY DESTINATION lib64)
+install(TARGETS reprise nnopbase opapi EXPORT reprise LIBRARY DESTINATION lib64)
 foreach(name IN LISTS RP_LINKER_NAMES)
   install(FILES ${RP_LIB64}/lib${name}.so DESTINATION lib64)
 endforeach()

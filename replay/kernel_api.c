@@ -108,6 +108,13 @@ aclError aclrtGetFuncBySymbol(const void *symbol, aclrtFuncHandle *funcHandle)
     return rp_acl(st == RP_OK ? get_by_symbol(symbol, funcHandle) : st);
 }
 
+void reprise_error_report(const char *sentence)
+{
+    if (rp_enter() == RP_OK && sentence != NULL) {
+        rp_error_post(RP_EINVAL, sentence);
+    }
+}
+
 // ---- what is asked of one; each `out` is not NULL where it is not checked ----
 
 static rp_status get_name(aclrtFuncHandle handle, uint32_t room, char *out)

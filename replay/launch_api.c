@@ -35,7 +35,14 @@ static rp_status launch_on(aclrtStream handle, const struct rp_launch_spec *spec
 aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData,
         size_t argsSize, aclrtStream stream)
 {
-    return aclrtLaunchKernelV2(funcHandle, numBlocks, argsData, argsSize, NULL, stream);
+    const struct rp_launch_spec spec = {
+        .func = funcHandle,
+        .blocks = numBlocks,
+        .args = argsData,
+        .args_bytes = argsSize,
+    };
+    const rp_status st = rp_enter();
+    return rp_acl(st == RP_OK ? launch_on(stream, &spec) : st);
 }
 
 aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData,

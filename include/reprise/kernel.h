@@ -45,7 +45,7 @@
 extern "C" {
 #define REPRISE_KERNEL_EXPORT extern "C" __attribute__((visibility("default")))
 #else
-#define REPRISE_KERNEL_EXPORT __attribute__((visibility("default")))
+#define REPRISE_KERNEL_EXPORT extern __attribute__((visibility("default")))
 #endif
 
 /** A kernel: `args` is the launch's argument block, `block` is below `blocks`, their number. */
@@ -69,14 +69,22 @@ struct reprise_kernel_param {
         (uint32_t) offsetof(type, member), (uint32_t)sizeof(((type *)0)->member) \
     }
 
+/** A variable that a binary exports, for aclrtBinaryGetGlobal(). An initializer may follow:
+ *
+ *     REPRISE_KERNEL_VARIABLE(int32_t, table[4]) = { 1, 2, 3, 4 };
+ */
+#define REPRISE_KERNEL_VARIABLE(type, name) \
+    REPRISE_KERNEL_EXPORT type name;        \
+    type name
+
 /** Beside a kernel of a binary: its parameters, in order. aclrtLaunchKernelWithArgsArray() and its
  * relatives, which are given a pointer to each, need it; the others do without.
  *
  *     REPRISE_KERNEL_PARAMS(add, REPRISE_PARAM(struct add_args, x),
  *             REPRISE_PARAM(struct add_args, y), REPRISE_PARAM(struct add_args, count));
  */
-#define REPRISE_KERNEL_PARAMS(name, ...)                                            \
-    REPRISE_KERNEL_EXPORT extern const struct reprise_kernel_param name##_params[]; \
+#define REPRISE_KERNEL_PARAMS(name, ...)                                     \
+    REPRISE_KERNEL_EXPORT const struct reprise_kernel_param name##_params[]; \
     const struct reprise_kernel_param name##_params[] = { __VA_ARGS__, { 0, 0 } }
 
 /** A kernel's number, for aclrtBinaryGetFunctionByEntry(). */
@@ -89,8 +97,8 @@ struct reprise_kernel_entry {
  *
  *     REPRISE_KERNEL_ENTRIES({ 1, "add" }, { 2, "add_half" });
  */
-#define REPRISE_KERNEL_ENTRIES(...)                                                          \
-    REPRISE_KERNEL_EXPORT extern const struct reprise_kernel_entry reprise_kernel_entries[]; \
+#define REPRISE_KERNEL_ENTRIES(...)                                                   \
+    REPRISE_KERNEL_EXPORT const struct reprise_kernel_entry reprise_kernel_entries[]; \
     const struct reprise_kernel_entry reprise_kernel_entries[] = { __VA_ARGS__, { 0, NULL } }
 
 /** What a launch of a grid (aclrtLaunchSIMTKernel...) says besides. A grid runs as gridDim.x *
@@ -131,6 +139,13 @@ __attribute__((visibility("default"))) aclError reprise_kernel_register_params(c
  * still run.
  */
 __attribute__((visibility("default"))) aclError reprise_kernel_unregister(aclrtFuncHandle func);
+
+/**
+ * reprise_error_report: the next aclGetRecentErrMsg() of this thread has `sentence`, too.
+ *
+ * For libraries of operators, whose own checks fail before a launch. It is copied.
+ */
+__attribute__((visibility("default"))) void reprise_error_report(const char *sentence);
 
 #ifdef __cplusplus
 }

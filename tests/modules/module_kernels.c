@@ -4,7 +4,7 @@
 #include <reprise/kernel.h>
 #include <string.h>
 
-REPRISE_KERNEL_EXPORT int32_t module_values[4] = { 11, 22, 33, 44 };
+REPRISE_KERNEL_VARIABLE(int32_t, module_values[4]) = { 11, 22, 33, 44 };
 
 struct add_args {
     const float *x;

@@ -2,7 +2,7 @@
 
 #include <reprise/kernel.h>
 
-REPRISE_KERNEL_EXPORT int32_t resident_value = 1;
+REPRISE_KERNEL_VARIABLE(int32_t, resident_value) = 1;
 
 REPRISE_KERNEL(resident_bump)
 {
