@@ -112,6 +112,16 @@ static bool lane_step(struct rp_step *step)
     return moved;
 }
 
+// Lanes that have not ended, after a lane may have started one that was looked at before it.
+static uint32_t lanes_left(struct rp_submission *sub)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < sub->program->lane_count; i++) {
+        left += lane_state(&sub->program->run->lane[i]) != RP_LANE_ENDED;
+    }
+    return left;
+}
+
 // Runs the lanes of the step's submission until none moves; whether all have ended.
 static bool lanes_step(struct rp_step *step)
 {
@@ -134,6 +144,9 @@ static bool lanes_step(struct rp_step *step)
             left += state != RP_LANE_ENDED;
         }
         any_moved |= moved;
+        if (left == 0 && lanes > 1 && sub->program->open_ended) {
+            left = lanes_left(sub);
+        }
     } while (moved && left != 0 && lanes > 1 && step->work_left != 0);
     step->moved = any_moved;
     return left == 0;
