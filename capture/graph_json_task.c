@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "capture/collective_args.h"
 #include "capture/cond.h"
 #include "capture/graph_info.h"
 #include "replay/kernel_function.h"
@@ -205,14 +206,21 @@ static json_t *hex_words(const unsigned char *bytes, size_t count)
     return value;
 }
 
+static void put_argument_block(struct fields *args, const void *block, size_t bytes)
+{
+    if (bytes > 0) {
+        put(args, "Kernel Args", hex_words(block, bytes));
+        put_number(args, "Kernel Args Size", bytes);
+    }
+}
+
 static void put_kernel(struct fields *args, const struct rp_launch *launch, bool verbose)
 {
     const bool has_extra = launch->extra != NULL;
     put_blocks(args, launch->blocks,
             has_extra ? launch->extra->attr[ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE].schemMode : 0);
-    if (verbose && launch->args_bytes > 0) {
-        put(args, "Kernel Args", hex_words(launch->args, launch->args_bytes));
-        put_number(args, "Kernel Args Size", launch->args_bytes);
+    if (verbose) {
+        put_argument_block(args, launch->args, launch->args_bytes);
     }
 }
 
@@ -220,6 +228,11 @@ static void put_collective(struct fields *args, const struct rp_op *op, bool ver
 {
     const struct rp_record_words words = rp_record_words(&op->record);
     put_blocks(args, 1, 0);
+    if (verbose) {
+        struct reprise_collective_args block;
+        rp_collective_args_fill(op, &block);
+        put_argument_block(args, &block, sizeof block);
+    }
     put_text(args, "Operator", words.op);
     if (words.dtype != NULL) {
         put_text(args, "Data Type", words.dtype);

@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <hccl/hccl.h>
+#include <inttypes.h>
 #include <jansson.h>
+#include <reprise/graph.h>
 #include <reprise/kernel.h>
 #include <stdio.h>
 #include <string.h>
@@ -280,6 +282,10 @@ Test(graph_json, a_collective_tells_what_it_is_and_how_it_runs)
     snprintf(address, sizeof address, "%p", (void *)other);
     arg_is(events, 0, "Dst", address);
     no_arg(events, 0, "Root");
+    // The block is struct reprise_collective_args: its last words are room for later.
+    arg_number(events, 0, "Kernel Args Size", sizeof(struct reprise_collective_args));
+    snprintf(address, sizeof address, "0x%016" PRIx64, (uint64_t)(uintptr_t)comm);
+    cr_assert(ne(ptr, strstr(json_string_value(arg(events, 0, "Kernel Args")), address), NULL));
     arg_is(events, 1, "Operator", "Broadcast");
     arg_is(events, 1, "Data Type", "int8");
     arg_number(events, 1, "Root", 0);
