@@ -131,7 +131,9 @@ static void lay_out(struct view *view, unsigned *seed, bool repeats)
     view->elements = (size_t)(step + view->offset + 1);
     view->data = device_memory(view->elements * size_of(view->type));
     for (size_t i = 0; i < view->elements; i++) {
-        store(view, i, rand_r(seed) % 401 - 200 + (view->type == ACL_INT32 ? 0 : 0.25));
+        // Integers also of more than the 11 bits that fp16 has.
+        const int value = rand_r(seed) % 401 - 200;
+        store(view, i, view->type == ACL_INT32 ? value * 37 : value + 0.25);
     }
 }
 
@@ -312,6 +314,30 @@ Test(aclnn, large_tensors_run_in_several_blocks)
         run_and_check(true, &view[0], &view[1], &view[2], 1, NULL);
         run_and_check(false, &view[0], &view[1], &view[2], 1, NULL);
     }
+}
+
+// In place, an element that two blocks compute shows.
+Test(aclnn, blocks_do_not_overlap)
+{
+    const int64_t count = 101303;
+    int32_t *x = device_memory((size_t)count * sizeof(*x));
+    int32_t *one = device_memory(sizeof(*one));
+    int64_t single = 1;
+    *one = 1;
+    aclTensor *tx = aclCreateTensor(&count, 1, ACL_INT32, NULL, 0, ACL_FORMAT_ND, &count, 1, x);
+    aclTensor *t1 = aclCreateTensor(&single, 1, ACL_INT32, NULL, 0, ACL_FORMAT_ND, &single, 1, one);
+    aclScalar *alpha = aclCreateScalar(one, ACL_INT32);
+    uint64_t bytes;
+    aclOpExecutor *executor = NULL;
+    WORKS(aclnnInplaceAddGetWorkspaceSize(tx, t1, alpha, &bytes, &executor));
+    WORKS(aclnnInplaceAdd(NULL, 0, executor, NULL));
+    WORKS(aclrtSynchronizeStream(NULL));
+    for (int64_t i = 0; i < count; i++) {
+        cr_assert(eq(i32, x[i], 1));
+    }
+    aclDestroyScalar(alpha);
+    aclDestroyTensor(tx);
+    aclDestroyTensor(t1);
 }
 
 // Contiguous tensors of floats, for what follows.

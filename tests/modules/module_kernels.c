@@ -1,7 +1,8 @@
-// Kernels in a binary, for the suites of kernels. It is linked with nothing: what a kernel calls is
-// among its arguments.
+// Kernels in a binary, for the suites of kernels. It is linked with the C library alone: what else
+// a kernel calls is among its arguments.
 
 #include <reprise/kernel.h>
+#include <stdlib.h>
 #include <string.h>
 
 REPRISE_KERNEL_VARIABLE(int32_t, module_values[4]) = { 11, 22, 33, 44 };
@@ -59,6 +60,19 @@ REPRISE_KERNEL(module_call)
     (void)block;
     (void)blocks;
     *a->answer = a->call(a->arg);
+}
+
+struct parse_args {
+    const char *text;
+    long *out;
+};
+
+REPRISE_KERNEL(module_parse)
+{
+    const struct parse_args *a = (const struct parse_args *)args;
+    (void)block;
+    (void)blocks;
+    *a->out = strtol(a->text, NULL, 10);
 }
 
 // Packed arguments, as CPU kernels have: a byte, then a pointer.

@@ -129,6 +129,14 @@ Test(kernel_binary, only_its_own_functions_are_kernels)
     ANSWERS(ACL_ERROR_RT_PARAM_INVALID,
             aclrtBinaryGetFunction(binary, "module_nothing", &function));
     // The C library's is visible through the object, but not in it; and a variable is no function.
+    long parsed = 0;
+    struct {
+        const char *text;
+        long *out;
+    } args = { "417", &parsed };
+    WORKS(aclrtLaunchKernel(get_kernel(binary, "module_parse"), 1, &args, sizeof(args), NULL));
+    WORKS(aclrtSynchronizeStream(NULL));
+    cr_expect(eq(long, parsed, 417)); // it is linked with that library
     ANSWERS(ACL_ERROR_RT_PARAM_INVALID, aclrtBinaryGetFunction(binary, "exit", &function));
     ANSWERS(ACL_ERROR_RT_PARAM_INVALID, aclrtBinaryGetFunction(binary, "module_values", &function));
     ANSWERS(ACL_ERROR_INVALID_PARAM, aclrtBinaryGetFunction(binary, NULL, &function));

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/status.h"
+#include "replay/launch.h"
 #include "support/gate.h"
 #include "support/kernel_case.h"
 
@@ -159,6 +161,86 @@ Test(kernel_launch, placeholders_become_pointers_into_the_copy)
             aclrtLaunchKernelWithHostArgs(function, 4, NULL, NULL, &args, sizeof(args), &place, 1));
     ANSWERS(ACL_ERROR_INVALID_PARAM,
             aclrtLaunchKernelWithHostArgs(function, 4, NULL, NULL, &args, sizeof(args), NULL, 1));
+}
+
+// The arguments of a captured launch are changed by passing on what was got: pointers into the old
+// copy then mean the data that travels along.
+Test(kernel_launch, a_replacement_leads_into_its_own_arguments)
+{
+    aclrtFuncHandle function = NULL;
+    WORKS(reprise_kernel_register("copy_carried", copy_carried, &function));
+    uint32_t out[4] = { 0 };
+    const aclrtPlaceHolderInfo place = { offsetof(struct carrier, data),
+        offsetof(struct carrier, carried) };
+    struct carrier args = { .out = out, .carried = { 1, 2, 3, 4 } };
+    struct rp_launch *before = NULL;
+    struct rp_launch *after = NULL;
+    struct rp_launch_spec spec = { .func = function,
+        .blocks = 4,
+        .args = &args,
+        .args_bytes = sizeof(args),
+        .place = &place,
+        .place_count = 1 };
+    cr_assert(eq(int, rp_launch_create(&spec, &before), RP_OK));
+    cr_expect(eq(ptr, rp_launch_handle(before), function));
+    cr_expect(eq(str, (char *)(uintptr_t)rp_launch_name(before), "copy_carried"));
+    struct carrier changed;
+    memcpy(&changed, before->args, sizeof(changed));
+    changed.carried[2] = 99;
+    spec = (struct rp_launch_spec){
+        .func = function, .blocks = 3, .args = &changed, .args_bytes = sizeof(changed)
+    };
+    cr_assert(eq(int, rp_launch_replace(before, &spec, &after), RP_OK));
+    const struct carrier *copy = (const struct carrier *)after->args;
+    cr_expect(eq(ptr, (void *)(uintptr_t)copy->data, (void *)(uintptr_t)copy->carried));
+    cr_expect(eq(u32, copy->data[2], 99));
+    cr_expect(eq(u32, after->blocks, 3));
+    rp_launch_unref(before);
+    // Once more: the second copy knows where its pointers are, too. One to elsewhere stays.
+    memcpy(&changed, after->args, sizeof(changed));
+    cr_assert(eq(int, rp_launch_replace(after, &spec, &before), RP_OK));
+    copy = (const struct carrier *)before->args;
+    cr_expect(eq(ptr, (void *)(uintptr_t)copy->data, (void *)(uintptr_t)copy->carried));
+    rp_launch_unref(before);
+    changed.data = out;
+    cr_assert(eq(int, rp_launch_replace(after, &spec, &before), RP_OK));
+    copy = (const struct carrier *)before->args;
+    cr_expect(eq(ptr, (void *)(uintptr_t)copy->data, out));
+    rp_launch_unref(before);
+    rp_launch_unref(after);
+}
+
+Test(kernel_launch, attributes_of_a_launch_are_told)
+{
+    aclrtFuncHandle function = axpy_kernel();
+    struct axpy args = axpy_args(1);
+    aclrtLaunchKernelAttr attr[] = {
+        { ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE, { .schemMode = 1 } },
+        { ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US, { .timeoutUs = { 5, 6 } } },
+    };
+    aclrtLaunchKernelCfg cfg = { attr, 2 };
+    struct rp_launch *launch[2] = { NULL };
+    struct rp_launch_spec spec = {
+        .func = function, .blocks = 1, .args = &args, .args_bytes = sizeof(args), .cfg = &cfg
+    };
+    cr_assert(eq(int, rp_launch_create(&spec, &launch[0]), RP_OK));
+    spec.cfg = NULL;
+    cr_assert(eq(int, rp_launch_create(&spec, &launch[1]), RP_OK));
+    for (int id = -1; id <= 11; id++) {
+        for (int i = 0; i < 2; i++) {
+            aclrtLaunchKernelAttrValue value;
+            memset(&value, 0xff, sizeof(value));
+            const rp_status st = rp_launch_attr(launch[i], (aclrtLaunchKernelAttrId)id, &value);
+            const bool told = id == 1 || id == 2 || (id >= 6 && id <= 9);
+            cr_assert(eq(int, st, told ? RP_OK : RP_EPARAM), "%d", id);
+            if (told) {
+                const uint32_t expected = i == 1 ? 0 : id == 1 ? 1 : id == 8 ? 5 : 0;
+                cr_expect(eq(u32, value.rsv[0], expected));
+            }
+        }
+    }
+    rp_launch_unref(launch[0]);
+    rp_launch_unref(launch[1]);
 }
 
 // What each block of a grid sees.
