@@ -233,3 +233,60 @@ Test(error, only_the_first_failure_of_a_thread_allocates)
     cr_assert(rp_alloc_fail_pending());
     rp_alloc_fail_after(-1);
 }
+
+/* Named as a public function is. */
+static int aclPretend(rp_status st)
+{
+    return rp_acl(st);
+}
+
+static int HcclPretend(rp_status st)
+{
+    return rp_hccl(st);
+}
+
+Test(error, a_public_call_names_itself_in_its_sentence)
+{
+    cr_assert(eq(int, aclPretend(rp_fail(RP_EPARAM, "stream 3 is busy")), 107000));
+    cr_assert(eq(int, HcclPretend(rp_fail(RP_ENOTSUP, "type 9 is not known")), 5));
+    ASSERT_TAKE(
+            "E207000: HcclPretend: type 9 is not known\nE107000: aclPretend: stream 3 is busy\n");
+    // Not twice, and not before another call's sentence.
+    (void)rp_fail(RP_EPARAM, "left by somebody");
+    cr_assert(eq(int, aclPretend(rp_fail(RP_EPARAM, "aclPretend: count is 0")), 107000));
+    ASSERT_TAKE("E107000: aclPretend: count is 0\nE107000: left by somebody\n");
+    // What nobody described has the general text, and a test is no public function.
+    cr_assert(eq(int, aclPretend(RP_EBUSY), 507004));
+    ASSERT_TAKE("E507004: aclPretend: still busy\n");
+    cr_assert(eq(int, rp_acl(rp_fail(RP_EPARAM, "one")), 107000));
+    ASSERT_TAKE("E107000: one\n");
+}
+
+Test(error, a_name_makes_room_for_itself)
+{
+    char longest[RP_ERROR_SENTENCE_MAX];
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    for (int i = 0; i < 20; i++) {
+        cr_assert(eq(int, aclPretend(rp_fail(RP_EPARAM, "%s", longest)), 107000));
+    }
+    const char *text = take();
+    cr_assert(lt(sz, strlen(text), RP_ERROR_TEXT_MAX));
+    cr_assert(eq(int, strncmp(text, "E107000: aclPretend: xxx", 24), 0));
+    cr_assert(eq(chr, text[strlen(text) - 1], '\n'));
+}
+
+Test(error, the_newest_sentence_can_be_kept)
+{
+    char kept[24];
+    rp_error_newest(kept, sizeof(kept));
+    cr_assert(eq(str, kept, ""));
+    (void)rp_fail(RP_EPARAM, "one");
+    (void)rp_fail(RP_EPARAM, "two words");
+    rp_error_newest(kept, sizeof(kept));
+    cr_assert(eq(str, kept, "two words"));
+    (void)rp_fail(RP_EPARAM, "a sentence that is longer than this");
+    rp_error_newest(kept, sizeof(kept));
+    cr_assert(eq(int, strncmp(kept, "a sentence that is l", 20), 0));
+    cr_assert(lt(sz, strlen(kept), sizeof(kept)));
+}

@@ -11,13 +11,6 @@ TestSuite(rules_calls, .init = rules_setup, .fini = rules_teardown, .timeout = 6
 
 static aclmdlRI idle_graph; // one that can be executed
 
-static aclmdlRI make_graph(void)
-{
-    begin(rules.a, RELAXED);
-    put_call(rules.a);
-    return end(rules.a);
-}
-
 // ---- calls about a stream ----
 
 static int synchronize(aclrtStream stream)
@@ -58,6 +51,16 @@ static int set_overflow_attribute(aclrtStream stream)
     return aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK, &value);
 }
 
+static int get_overflow(aclrtStream stream)
+{
+    return aclrtGetOverflowStatus(rules.device, 64, stream);
+}
+
+static int reset_overflow(aclrtStream stream)
+{
+    return aclrtResetOverflowStatus(stream);
+}
+
 static int begin_again(aclrtStream stream)
 {
     return aclmdlRICaptureBegin(stream, RELAXED);
@@ -75,6 +78,8 @@ static const struct stream_call {
     { "aclrtSetStreamOverflowSwitch", set_overflow_switch, false },
     { "aclrtSetStreamAttribute", set_tag, false },
     { "aclrtSetStreamAttribute", set_overflow_attribute, false },
+    { "aclrtGetOverflowStatus", get_overflow, false },
+    { "aclrtResetOverflowStatus", reset_overflow, false },
     { "aclmdlRICaptureBegin", begin_again, true },
 };
 #define STREAM_CALLS (sizeof(stream_calls) / sizeof(stream_calls[0]))
@@ -157,6 +162,52 @@ static void destroy_here(void *unused)
     ok(aclrtDestroyStreamForce(other));
 }
 
+/* Calls that need more than a stream: they are refused on a capturing one, and tested where they
+ * work elsewhere. */
+struct things {
+    aclmdlRI built;
+    aclrtLabel label;
+    aclrtTaskGrp group;
+};
+static struct things things;
+
+static void build_and_update_here(void *unused)
+{
+    aclrtStream streams[] = { rules.a, rules.b };
+    const int captured = ACL_ERROR_RT_STREAM_CAPTURED;
+    (void)unused;
+    for (int s = 0; s < 2; s++) {
+        const char *name = stream_name(streams[s]);
+        refused(aclmdlRIBindStream(things.built, streams[s], ACL_MODEL_STREAM_FLAG_HEAD), captured,
+                name);
+        refused(aclmdlRIUnbindStream(things.built, streams[s]), captured, name);
+        refused(aclmdlRIEndTask(things.built, streams[s]), captured, name);
+        refused(aclrtSetLabel(things.label, streams[s]), captured, name);
+        refused(aclmdlRICaptureTaskUpdateBegin(streams[s], things.group), captured, name);
+    }
+}
+
+static void make_things(void)
+{
+    aclmdlRI *graph = &idle_graph;
+    ok(aclmdlRIBuildBegin(&things.built, 0));
+    ok(aclrtCreateLabel(&things.label));
+    begin(rules.a, RELAXED);
+    ok(aclmdlRICaptureTaskGrpBegin(rules.a));
+    ok(HcclAllReduce(rules.device, rules.other, 1, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_SUM,
+            rules_comm(), rules.a));
+    ok(aclmdlRICaptureTaskGrpEnd(rules.a, &things.group));
+    put_call(rules.a);
+    *graph = end(rules.a);
+}
+
+static void unmake_things(void)
+{
+    ok(aclmdlRIDestroy(idle_graph));
+    ok(aclrtDestroyLabel(things.label));
+    ok(aclmdlRIDestroy(things.built));
+}
+
 static void graph_here(void *graph)
 {
     const char *name = graph_name(graph);
@@ -185,12 +236,12 @@ Test(rules_calls, what_waits_asks_or_executes_is_refused_on_every_captured_strea
     ok(aclrtGetCurrentContext(&own_context));
     ok(aclrtCreateContext(&other_context, 0));
     ok(aclrtSetCurrentContext(own_context));
-    idle_graph = make_graph();
+    make_things();
     for (int mode = GLOBAL; mode <= (int)RELAXED; mode++) {
         begin(rules.a, (aclmdlRICaptureMode)mode);
         join(rules.b, rules.a);
         void (*const parts[])(void *) = { stream_calls_here, questions_here, device_here,
-            destroy_here, other_context_here };
+            destroy_here, build_and_update_here, other_context_here };
         for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]); p++) {
             parts[p](NULL);
             in_thread(parts[p], NULL);
@@ -204,7 +255,7 @@ Test(rules_calls, what_waits_asks_or_executes_is_refused_on_every_captured_strea
         run_calls(graph, rules.c, 1);
         ok(aclmdlRIDestroy(graph));
     }
-    ok(aclmdlRIDestroy(idle_graph));
+    unmake_things();
     ok(aclrtDestroyContext(other_context));
     ok(aclrtSetCurrentContext(own_context));
     assert_usable(NULL);
@@ -370,6 +421,25 @@ Test(rules_calls, events_of_the_older_kinds_are_not_captured)
         kind_is_refused(event);
         ok(aclrtDestroyEvent(event));
     }
+    assert_usable(NULL);
+}
+
+Test(rules_calls, events_for_other_processes_are_not_captured)
+{
+    aclrtEvent event = NULL;
+    ok(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    ok(aclrtRecordEvent(event, rules.c));
+    begin(rules.a, GLOBAL);
+    const char *name = stream_name(rules.a); // such events have no number
+    refused(aclrtRecordEvent(event, rules.a), ACL_ERROR_RT_FEATURE_NOT_SUPPORT, name);
+    refused(aclrtStreamWaitEvent(rules.a, event), ACL_ERROR_RT_FEATURE_NOT_SUPPORT, name);
+    ok(aclrtStreamWaitEvent(rules.b, event)); // b captures nothing
+    put_call(rules.a);
+    aclmdlRI graph = end(rules.a);
+    run_calls(graph, rules.b, 1);
+    ok(aclmdlRIDestroy(graph));
+    ok(aclrtSynchronizeEvent(event));
+    ok(aclrtDestroyEvent(event));
     assert_usable(NULL);
 }
 
