@@ -226,7 +226,9 @@ static bool streams_step(struct rp_step *step)
 static bool one_stream_step(struct rp_step *step, struct rp_stream *stream)
 {
     const bool moved = !rp_list_empty(&stream->fifo) && stream_step(step, stream);
-    step->runnable |= step->device->active_count > 1; // as far as is known
+    // As far as is known, any other stream that has something left can move.
+    const uint32_t itself = !rp_list_empty(&stream->fifo);
+    step->runnable |= step->device->active_count > itself;
     return moved;
 }
 

@@ -232,6 +232,28 @@ Test(value, a_copy_writes, .init = on_device)
     goes_on(&waiter);
 }
 
+// An eager call steps its own stream only, and must not make the device's thread believe that
+// nothing else can move. The thread looks a moment after it was woken: the call comes first.
+Test(value, an_eager_call_elsewhere_leaves_it_driven, .init = on_device, .timeout = 30)
+{
+    aclrtStream elsewhere = new_stream();
+    _Atomic uint64_t *other = new_word();
+    for (int i = 0; i < 10; i++) {
+        const struct waiter waiter = {
+            .stream = new_stream(),
+            .word = new_word(),
+            .after = new_word(),
+        };
+        nap_ms(15); // the device's thread sleeps until it is woken
+        WORKS(aclrtValueWait((void *)waiter.word, 1, ACL_STREAM_WAIT_VALUE_EQ, waiter.stream));
+        WORKS(aclrtValueWrite((void *)waiter.after, 1, 0, waiter.stream));
+        WORKS(aclrtValueWrite((void *)other, 1, 0, elsewhere));
+        nap_ms(15);
+        store(waiter.word, 1);
+        goes_on(&waiter);
+    }
+}
+
 static void host_store(void *word)
 {
     store(word, 1);
