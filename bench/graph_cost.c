@@ -222,7 +222,7 @@ static void measure(struct rank *rank, const struct kind *kind, uint64_t tasks)
         printf("%-22s %9.0f %11.1f %8.0f %8.0f %11.0f %11.0f %12.1f%s\n", kind->name,
                 1e9 * (captured - begin) / n, 1e3 * (frozen - captured), bytes / n, peak / n,
                 1e9 * launch, 1e9 * replay / n, 1e3 * (destroyed - destroying),
-                bytes / n > GOAL_BYTES ? "  over the goal" : "");
+                bytes / n >= GOAL_BYTES + 0.5 ? "  over the goal" : "");
     }
 }
 
