@@ -2,6 +2,7 @@
 // life. What is refused is test_build_rules.c, stopping test_build_stop.c, labels
 // test_labels.c.
 
+#include "support/acl_test.h"
 #include "support/build_case.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 // What graphs that are built by hand refuse, and how.
 
+#include "support/acl_test.h"
 #include "support/build_case.h"
 
 #include <stdatomic.h>

@@ -1,12 +1,11 @@
 // Graphs that are built by hand are stopped: aclmdlRIAbort, timeouts, destroying them.
 
+#include "support/acl_test.h"
 #include "support/build_case.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-#define WORDS 256
-#define BYTES (WORDS * sizeof(uint32_t))
 
 TestSuite(build_stop, .init = on_device, .timeout = 60);
 
@@ -16,19 +15,6 @@ static void count_call(void *arg)
 {
     (void)arg;
     atomic_fetch_add(&calls, 1);
-}
-
-static void fill(uint32_t *words, uint32_t seed)
-{
-    for (uint32_t i = 0; i < WORDS; i++) {
-        words[i] = seed * 2654435761u + i;
-    }
-}
-
-static void run_and_wait(aclmdlRI graph, aclrtStream stream)
-{
-    WORKS(aclmdlRIExecuteAsync(graph, stream));
-    WORKS(aclrtSynchronizeStream(stream));
 }
 
 static aclmdlRI captured_graph(aclrtStream stream)

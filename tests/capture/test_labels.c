@@ -1,5 +1,6 @@
 // Labels: loops and branches inside a built graph, and what is refused.
 
+#include "support/acl_test.h"
 #include "support/build_case.h"
 
 #include <stdio.h>

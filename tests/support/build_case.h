@@ -2,15 +2,13 @@
 #define TESTS_SUPPORT_BUILD_CASE_H
 
 /*
- * Graphs that are built by hand: what their suites have in common. WORKS and
- * ANSWERS are of support/acl_test.h.
+ * Graphs that are built by hand: what their suites have in common. Whoever includes
+ * it has defined WORKS(call): by support/acl_test.h, or as must() in ranks.
  */
 
 #include <acl/acl_mdl.h>
-#include <pthread.h>
+#include <acl/acl_rt.h>
 #include <string.h>
-
-#include "support/acl_test.h"
 
 #define HEAD ACL_MODEL_STREAM_FLAG_HEAD
 #define ON_DEMAND ACL_MODEL_STREAM_FLAG_DEFAULT
