@@ -527,6 +527,54 @@ Test(aclnn, a_repeatable_executor_takes_other_addresses)
     aclDestroyTensor(out);
 }
 
+// y = (x + factor * y) * x on a stream.
+static void add_then_mul(float factor, aclTensor *x, aclTensor *y, aclrtStream stream)
+{
+    uint64_t bytes;
+    aclOpExecutor *executor = NULL;
+    aclScalar *alpha = aclCreateScalar(&factor, ACL_FLOAT);
+    WORKS(aclnnAddGetWorkspaceSize(x, y, alpha, y, &bytes, &executor));
+    WORKS(aclnnAdd(NULL, 0, executor, stream));
+    WORKS(aclnnInplaceMulGetWorkspaceSize(y, x, &bytes, &executor));
+    WORKS(aclnnInplaceMul(NULL, 0, executor, stream));
+    WORKS(aclDestroyScalar(alpha));
+}
+
+Test(aclnn, operators_are_captured_replayed_and_updated)
+{
+    float *x = device_memory(2 * sizeof(float));
+    aclTensor *tx = floats(x, 1);
+    aclTensor *ty = floats(x + 1, 1);
+    aclrtStream stream = NULL;
+    aclrtTaskGrp group = NULL;
+    aclmdlRI graph = NULL;
+    x[0] = 2;
+    x[1] = 1;
+    WORKS(aclrtCreateStream(&stream));
+    WORKS(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    WORKS(aclmdlRICaptureTaskGrpBegin(stream));
+    add_then_mul(3, tx, ty, stream);
+    WORKS(aclmdlRICaptureTaskGrpEnd(stream, &group));
+    WORKS(aclmdlRICaptureEnd(stream, &graph));
+    float expected = 1;
+    for (int round = 0; round < 6; round++) {
+        const float factor = round < 3 ? 3 : -1;
+        if (round == 3) {
+            WORKS(aclmdlRICaptureTaskUpdateBegin(stream, group));
+            add_then_mul(factor, tx, ty, stream);
+            WORKS(aclmdlRICaptureTaskUpdateEnd(stream));
+        }
+        WORKS(aclmdlRIExecuteAsync(graph, stream));
+        WORKS(aclrtSynchronizeStream(stream));
+        expected = (2 + factor * expected) * 2;
+        cr_assert(eq(flt, x[1], expected));
+    }
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(aclrtDestroyStream(stream));
+    aclDestroyTensor(tx);
+    aclDestroyTensor(ty);
+}
+
 Test(aclnn, no_elements_need_no_launch)
 {
     int64_t shape[] = { 3, 0 };

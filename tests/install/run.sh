@@ -56,6 +56,10 @@ version=$(sed -n 's/^#define REPRISE_VERSION_[A-Z]* //p' "$root/include/reprise/
 [ "$("$home/bin/reprise" --version)" = "reprise $version" ] || fail "reprise --version"
 "$home/bin/reprise" matrix | grep -q AllReduce || fail "reprise matrix"
 
+gcc "$root/examples/aclnn_graph.c" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" \
+    -lopapi -lnnopbase -lascendcl -o "$work/operators"
+"$work/operators" >"$work/operators.log" || fail "$(cat "$work/operators.log")"
+
 echo "== dlopen and dlsym"
 gcc -Wall -Wextra -Werror "$here/symbols.c" -o "$work/symbols"
 "$work/symbols" "$version"
