@@ -13,6 +13,7 @@
 #include "capture/collective_args.h"
 #include "capture/cond.h"
 #include "capture/graph_info.h"
+#include "capture/task.h"
 #include "replay/kernel_function.h"
 #include "replay/label.h"
 #include "replay/launch.h"
@@ -143,17 +144,17 @@ const char *rp_graph_json_type(const struct rp_node *node)
 }
 
 /* The task's name: a kernel's own, else the type's with the id or address that it is about. */
-static json_t *name_of(struct rp_graph *graph, uint32_t node)
+static json_t *name_of(const struct rp_node *node, const struct rp_task_seen *seen)
 {
-    const struct rp_insn *insn = &graph->node[node].insn;
-    const char *type = rp_graph_json_type(&graph->node[node]);
+    const struct rp_insn *insn = &seen->insn;
+    const char *type = rp_graph_json_type(node);
     switch (insn->kind) {
     case RP_INSN_KERNEL: {
         const char *name = insn->u.kernel.launch->function->name;
         return name == NULL ? json_string(type) : text_of(name, strlen(name));
     }
     case RP_INSN_COLLECTIVE:
-        return json_string(rp_op_kind_name(rp_graph_node_op(graph, node)->record.op));
+        return json_string(rp_op_kind_name(seen->op.record.op));
     case RP_INSN_EVENT_RECORD:
     case RP_INSN_EVENT_WAIT:
     case RP_INSN_EVENT_RESET:
@@ -333,15 +334,16 @@ static void put_parameters(struct fields *args, const struct rp_insn *insn)
 }
 
 /* What a task has beside the fields that all have. */
-static void put_own(struct fields *args, struct rp_graph *graph, uint32_t node, bool verbose)
+static void put_own(struct fields *args, const struct rp_graph *graph,
+        const struct rp_task_seen *seen, bool verbose)
 {
-    const struct rp_insn *insn = &graph->node[node].insn;
+    const struct rp_insn *insn = &seen->insn;
     switch (insn->kind) {
     case RP_INSN_KERNEL:
         put_kernel(args, insn->u.kernel.launch, verbose);
         break;
     case RP_INSN_COLLECTIVE:
-        put_collective(args, rp_graph_node_op(graph, node), verbose);
+        put_collective(args, &seen->op, verbose);
         break;
     case RP_INSN_EDGE_SIGNAL:
     case RP_INSN_EDGE_WAIT:
@@ -365,7 +367,8 @@ static void put_own(struct fields *args, struct rp_graph *graph, uint32_t node, 
     }
 }
 
-static json_t *args_of(struct rp_graph *graph, uint32_t node, bool verbose)
+static json_t *args_of(
+        struct rp_graph *graph, uint32_t node, const struct rp_task_seen *seen, bool verbose)
 {
     const struct rp_node *task = &graph->node[node];
     struct fields args = { .object = json_object() };
@@ -378,7 +381,7 @@ static json_t *args_of(struct rp_graph *graph, uint32_t node, bool verbose)
     if (extend != NULL) {
         put(&args, "ExtendInfo", text_of(extend, strnlen(extend, bytes)));
     }
-    put_own(&args, graph, node, verbose);
+    put_own(&args, graph, seen, verbose);
     if ((task->flags & RP_NODE_DISABLED) != 0) {
         put(&args, "Disabled", json_true());
     }
@@ -393,8 +396,10 @@ json_t *rp_graph_json_task(
         struct rp_graph *graph, uint32_t node, bool verbose, double begin, double length)
 {
     struct fields event = { .object = json_object() };
+    struct rp_task_seen seen;
     const int32_t stream = graph->lane[graph->node[node].lane].stream_id;
-    put(&event, "name", name_of(graph, node));
+    rp_task_see(graph, node, &seen);
+    put(&event, "name", name_of(&graph->node[node], &seen));
     put_format(&event, "pid", "%d aclGraph", (int)getpid());
     if (graph->root == graph) {
         put_format(&event, "tid", "stream%d", stream);
@@ -405,7 +410,8 @@ json_t *rp_graph_json_task(
     put(&event, "ts", json_real(begin));
     put(&event, "dur", json_real(length));
     put(&event, "ph", json_string("X"));
-    put(&event, "args", args_of(graph, node, verbose));
+    put(&event, "args", args_of(graph, node, &seen, verbose));
+    rp_task_see_no_more(&seen);
     if (event.short_of_memory) {
         json_decref(event.object);
         return NULL;

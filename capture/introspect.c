@@ -256,11 +256,24 @@ aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id)
 
 // ---- debug prints ----
 
-/* Whether tasks can still be added to a root or to its sub-graphs. */
-static bool is_recording(const struct rp_graph *root)
+/* While tasks can still be added to a graph or its relatives none is; a complete graph needs no
+ * lock for as long as a slow file may take. */
+static bool hold_recording(const struct rp_graph *graph)
 {
     // acquire: pairs with the store at the end of a capture or build.
-    return atomic_load_explicit(&root->state, memory_order_acquire) <= RP_GRAPH_INVALIDATED;
+    const uint32_t state = atomic_load_explicit(&graph->root->state, memory_order_acquire);
+    const bool recording = state == RP_GRAPH_CAPTURING || state == RP_GRAPH_INVALIDATED;
+    if (recording) {
+        rp_graph_hold_still(graph);
+    }
+    return recording;
+}
+
+static void let_go_recording(const struct rp_graph *graph, bool held)
+{
+    if (held) {
+        rp_graph_let_go(graph);
+    }
 }
 
 static rp_status debug_json(aclmdlRI model, const char *path, uint32_t flags)
@@ -281,15 +294,9 @@ static rp_status debug_json(aclmdlRI model, const char *path, uint32_t flags)
     if (st != RP_OK) {
         return st;
     }
-    // A file may be slow; a graph that is complete needs no lock meanwhile.
-    const bool recording = is_recording(graph->root);
-    if (recording) {
-        rp_graph_hold_still(graph);
-    }
+    const bool held = hold_recording(graph);
     st = rp_graph_json_write(graph, path, flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);
-    if (recording) {
-        rp_graph_let_go(graph);
-    }
+    let_go_recording(graph, held);
     return st;
 }
 
@@ -307,9 +314,9 @@ static rp_status debug_print(aclmdlRI model)
         st = rp_graph_check_current(api, graph);
     }
     if (st == RP_OK) {
-        rp_graph_hold_still(graph);
+        const bool held = hold_recording(graph);
         st = rp_graph_json_log(graph);
-        rp_graph_let_go(graph);
+        let_go_recording(graph, held);
     }
     return st;
 }

@@ -3,6 +3,8 @@
 #include "capture/task.h"
 
 #include "base/error.h"
+#include "replay/device.h"
+#include "replay/launch.h"
 
 #define STREAM_BIT 0x80000000u
 
@@ -11,13 +13,23 @@ static void *encode(uint32_t graph, uint32_t low)
     return (void *)(uintptr_t)((uint64_t)graph << 32 | low);
 }
 
-/* The live graph whose id is the handle's upper half. */
+/* The live graph whose id is the handle's upper half. A program asks for many tasks of one graph in
+ * a row, so the last one is remembered; whether it is still there costs less than a search. */
 static struct rp_graph *graph_of(const void *handle, uint32_t *low)
 {
+    static _Thread_local const void *last;
     const uint64_t number = (uintptr_t)handle;
     const uint32_t id = (uint32_t)(number >> 32);
     *low = (uint32_t)number;
-    return id == 0 ? NULL : rp_graph_from_id(id);
+    if (id == 0) {
+        return NULL;
+    }
+    struct rp_graph *graph = rp_graph_from_handle(last);
+    if (graph == NULL || graph->id != id) {
+        graph = rp_graph_from_id(id);
+        last = graph;
+    }
+    return graph;
 }
 
 void *rp_task_handle(const struct rp_graph *graph, uint32_t node)
@@ -87,6 +99,37 @@ aclmdlRITaskType rp_task_type(const struct rp_node *node)
         return ACL_MODEL_RI_TASK_VALUE_WAIT;
     default:
         return ACL_MODEL_RI_TASK_DEFAULT;
+    }
+}
+
+static void look(struct rp_graph *graph, uint32_t node, struct rp_task_seen *seen)
+{
+    seen->insn = graph->node[node].insn;
+    if (seen->insn.kind == RP_INSN_COLLECTIVE) {
+        seen->op = *rp_graph_node_op(graph, node);
+    } else if (seen->insn.kind == RP_INSN_KERNEL) {
+        const struct rp_insn *running = rp_graph_node_insn(graph, node);
+        seen->insn = running == NULL ? seen->insn : *running;
+        rp_launch_ref(seen->insn.u.kernel.launch);
+    }
+}
+
+void rp_task_see(struct rp_graph *graph, uint32_t node, struct rp_task_seen *seen)
+{
+    const uint8_t kind = graph->node[node].insn.kind;
+    if (graph->root->program == NULL || (kind != RP_INSN_KERNEL && kind != RP_INSN_COLLECTIVE)) {
+        look(graph, node, seen);
+        return;
+    }
+    rp_device_enter(graph->context->device);
+    look(graph, node, seen);
+    rp_device_leave(graph->context->device);
+}
+
+void rp_task_see_no_more(const struct rp_task_seen *seen)
+{
+    if (seen->insn.kind == RP_INSN_KERNEL) {
+        rp_launch_unref(seen->insn.u.kernel.launch);
     }
 }
 

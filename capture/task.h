@@ -47,6 +47,22 @@ RP_MUST_USE rp_status rp_task_find(
  * its expansion; everything without parameters of its own is DEFAULT. */
 aclmdlRITaskType rp_task_type(const struct rp_node *node);
 
+/* A task as it is at one moment. */
+struct rp_task_seen {
+    struct rp_insn insn; /* of a kernel: its launch is referenced */
+    struct rp_op op;     /* of a collective */
+};
+
+/**
+ * rp_task_see: a kernel or collective with the arguments that it would run with now; other tasks
+ * as recorded. Updates change a program in stream order, under the baton, which is taken
+ * for the moment where there is a program. Give it up with rp_task_see_no_more().
+ *
+ * Threads: without the capture_lock, but for a graph that is still recorded.
+ */
+void rp_task_see(struct rp_graph *graph, uint32_t node, struct rp_task_seen *seen);
+void rp_task_see_no_more(const struct rp_task_seen *seen);
+
 /** rp_task_stream: the handle of lane `lane` of `graph`; never NULL. */
 void *rp_task_stream(const struct rp_graph *graph, uint32_t lane);
 

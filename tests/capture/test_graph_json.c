@@ -251,6 +251,56 @@ Test(graph_json, a_kernel_tells_its_name_blocks_and_argument_words)
     WORKS(reprise_kernel_unregister(kernel));
 }
 
+Test(graph_json, an_update_of_a_task_group_shows)
+{
+    uint64_t args = 1;
+    aclrtFuncHandle kernel = NULL;
+    aclrtTaskGrp group = NULL;
+    aclmdlRI graph = NULL;
+    WORKS(reprise_kernel_register("my_kernel", my_kernel, &kernel));
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    WORKS(aclmdlRICaptureTaskGrpBegin(a));
+    WORKS(aclrtLaunchKernel(kernel, 8, &args, sizeof args, a));
+    WORKS(aclmdlRICaptureTaskGrpEnd(a, &group));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    args = 2;
+    WORKS(aclmdlRICaptureTaskUpdateBegin(b, group));
+    WORKS(aclrtLaunchKernel(kernel, 3, &args, sizeof args, b));
+    WORKS(aclmdlRICaptureTaskUpdateEnd(b));
+    WORKS(aclrtSynchronizeStream(b));
+    json_t *events = dump(graph, VERBOSE);
+    arg_number(events, 0, "Numblocks", 3);
+    arg_is(events, 0, "Kernel Args", "0x0000000000000002");
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(reprise_kernel_unregister(kernel));
+}
+
+Test(graph_json, a_disabled_task_says_so)
+{
+    aclmdlRI graph = NULL;
+    aclrtStream stream = NULL;
+    aclmdlRITask tasks[2];
+    uint32_t one = 1, two = 2;
+    uint64_t *word = NULL;
+    WORKS(aclrtMallocAlign32((void **)&word, 32, ACL_MEM_MALLOC_HUGE_FIRST));
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    WORKS(aclrtValueWrite(word, 1, 0, a));
+    WORKS(aclrtValueWrite(word, 2, 0, a));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    WORKS(aclmdlRIGetStreams(graph, &stream, &one));
+    WORKS(aclmdlRIGetTasksByStream(stream, tasks, &two));
+    WORKS(aclmdlRITaskDisable(tasks[1]));
+    WORKS(aclmdlRIUpdate(graph));
+    json_t *events = dump(graph, VERBOSE);
+    no_arg(events, 0, "Disabled");
+    cr_assert(ne(ptr, arg(events, 1, "Disabled"), NULL));
+    arg_is(events, 1, "Value", "0x2");
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(aclrtFree(word));
+}
+
 Test(graph_json, a_collective_tells_what_it_is_and_how_it_runs)
 {
     HcclRootInfo info;
