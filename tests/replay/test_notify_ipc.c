@@ -70,7 +70,7 @@ Test(notify_ipc, two_processes_play_ping_pong, .timeout = 90)
     WORKS(aclrtDestroyNotify(pong));
 }
 
-// The other process sleeps, and is rung: its backstop alone would take 5 ms on average.
+// The other process sleeps, and is rung: its backstop alone takes 7 ms.
 Test(notify_ipc, a_record_wakes_another_process, .timeout = 90)
 {
     struct pair pair;
@@ -92,7 +92,7 @@ Test(notify_ipc, a_record_wakes_another_process, .timeout = 90)
         WORKS(aclrtSynchronizeStream(NULL));
     }
     printf("a record wakes another process in %.0f us\n", (double)total_ns / ROUNDS / 1e3);
-    cr_assert(lt(u64, total_ns / ROUNDS, 2 * RP_NS_PER_MS));
+    cr_assert(lt(u64, total_ns / ROUNDS, 4 * RP_NS_PER_MS));
     pair_end(&pair);
 }
 

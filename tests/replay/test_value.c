@@ -372,7 +372,7 @@ Test(value, a_wait_that_a_caller_drives_burns_no_core, .init = on_device, .timeo
     }
 }
 
-// A write of our own wakes a sleeper at once; its backstop would take 5 ms on average.
+// A write of our own wakes a sleeper at once; its backstop would take 8 ms.
 Test(value, a_write_wakes_a_sleeping_waiter, .init = on_device, .timeout = 60)
 {
     enum { TIMES = 100 };
@@ -393,7 +393,7 @@ Test(value, a_write_wakes_a_sleeping_waiter, .init = on_device, .timeout = 60)
         total_ns += rp_now_ns() - begin_ns;
     }
     printf("a write wakes a waiter in %.0f us\n", (double)total_ns / TIMES / 1e3);
-    cr_assert(lt(u64, total_ns / TIMES, 2 * RP_NS_PER_MS));
+    cr_assert(lt(u64, total_ns / TIMES, 4 * RP_NS_PER_MS));
 }
 
 // ---- two streams ----
