@@ -43,8 +43,7 @@ rp_status rp_capture_invalidate(struct rp_capture *capture, rp_status st)
     return st;
 }
 
-rp_status rp_capture_check_valid(
-        const struct rp_capture *capture, const struct rp_stream *stream)
+rp_status rp_capture_check_valid(const struct rp_capture *capture, const struct rp_stream *stream)
 {
     if (capture->invalidated) {
         return rp_fail(RP_ECAPINVALID,
@@ -134,6 +133,48 @@ rp_status rp_capture_check_stream(const struct rp_stream *stream)
     return RP_OK;
 }
 
+/* The capture of a sub-graph of `graph` that is still open; NULL: none. */
+static struct rp_capture *open_sub(const struct rp_graph *graph)
+{
+    for (uint32_t c = 0; c < graph->cond_count; c++) {
+        for (uint32_t s = 0; s < graph->cond[c].count; s++) {
+            struct rp_graph *sub = graph->cond[c].sub[s];
+            struct rp_capture *found = sub->capture != NULL ? sub->capture : open_sub(sub);
+            if (found != NULL) {
+                return found;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* A capture is over: with it those of its sub-graphs. capture_lock held. */
+static void close_tree(struct rp_capture *capture)
+{
+    struct rp_capture *sub;
+    while ((sub = open_sub(capture->graph)) != NULL) {
+        close_capture(sub);
+    }
+    close_capture(capture);
+}
+
+/* The whole capture that `stream` takes part in is given up. */
+static void drop(struct rp_stream *stream)
+{
+    pthread_mutex_t *lock = &stream->context->capture_lock;
+    struct rp_graph *lost = NULL;
+    pthread_mutex_lock(lock);
+    const struct rp_capture *capture = stream->capture;
+    if (capture != NULL) {
+        lost = capture->graph->root;
+        close_tree(lost->capture); // it ends no earlier than its sub-graphs
+    }
+    pthread_mutex_unlock(lock);
+    if (lost != NULL) {
+        rp_graph_destroy(lost);
+    }
+}
+
 /* An empty capture of `stream`. capture_lock held. */
 static rp_status open_capture(
         struct rp_stream *stream, struct rp_graph *into, enum rp_capture_mode mode)
@@ -146,11 +187,11 @@ static rp_status open_capture(
         return rp_fail(RP_ENOMEM, "no memory for a capture of stream %d", stream->id);
     }
     *capture = (struct rp_capture){
-        .graph = into, .origin = stream, .thread = thread, .mode = mode
+        .base.drop = drop, .graph = into, .origin = stream, .thread = thread, .mode = mode
     };
-    rp_status st = into != NULL ? RP_OK
-                                : rp_graph_create(context, RP_GRAPH_CAPTURED, NULL,
-                                          &capture->graph);
+    rp_status st = into != NULL
+                           ? RP_OK
+                           : rp_graph_create(context, RP_GRAPH_CAPTURED, NULL, &capture->graph);
     if (st != RP_OK) {
         goto undo_capture;
     }
@@ -190,11 +231,12 @@ static rp_status check_into(const struct rp_stream *stream, const struct rp_grap
     }
     // acquire: pairs with the stores of capture and freeze.
     if (atomic_load_explicit(&graph->state, memory_order_acquire) != RP_GRAPH_EMPTY) {
-        return rp_fail(RP_EMODELCAPTURED, "sub-graph %u is being captured, or was already",
-                graph->id);
+        return rp_fail(
+                RP_EMODELCAPTURED, "sub-graph %u is being captured, or was already", graph->id);
     }
     if (graph->root->capture == NULL) {
-        return rp_fail(RP_EPARAM, "the capture of graph %u, which sub-graph %u belongs to, has ended",
+        return rp_fail(RP_EPARAM,
+                "the capture of graph %u, which sub-graph %u belongs to, has ended",
                 graph->root->id, graph->id);
     }
     return rp_capture_check_valid(graph->root->capture, graph->root->capture->origin);
@@ -207,8 +249,8 @@ static rp_status check_unused(const struct rp_stream *stream)
     }
     // relaxed, both: changed under the capture_lock.
     if (atomic_load_explicit(&stream->model, memory_order_relaxed) != NULL) {
-        return rp_fail(RP_EBOUND, "stream %d is bound to a graph and cannot be captured",
-                stream->id);
+        return rp_fail(
+                RP_EBOUND, "stream %d is bound to a graph and cannot be captured", stream->id);
     }
     if (atomic_load_explicit(&stream->update, memory_order_relaxed) != NULL) {
         return rp_fail(RP_ETASKGROUP,
@@ -234,21 +276,6 @@ rp_status rp_capture_begin(
     }
     pthread_mutex_unlock(&stream->context->capture_lock);
     return st;
-}
-
-/* The capture of a sub-graph of `graph` that is still open; NULL: none. */
-static struct rp_capture *open_sub(const struct rp_graph *graph)
-{
-    for (uint32_t c = 0; c < graph->cond_count; c++) {
-        for (uint32_t s = 0; s < graph->cond[c].count; s++) {
-            struct rp_graph *sub = graph->cond[c].sub[s];
-            struct rp_capture *found = sub->capture != NULL ? sub->capture : open_sub(sub);
-            if (found != NULL) {
-                return found;
-            }
-        }
-    }
-    return NULL;
 }
 
 /* Checks 4 to 7 of CaptureEnd, then freeze: RP_OK leaves a READY graph. capture_lock held. */
@@ -277,16 +304,6 @@ static rp_status finish(struct rp_capture *capture)
     const rp_status st = rp_capture_check_joined(capture->graph);
     return st != RP_OK || capture->graph->kind == RP_GRAPH_SUB ? st
                                                                : rp_graph_freeze(capture->graph);
-}
-
-/* A root's capture is over: with it that of its sub-graphs. */
-static void close_tree(struct rp_capture *capture)
-{
-    struct rp_capture *sub;
-    while ((sub = open_sub(capture->graph)) != NULL) {
-        close_capture(sub);
-    }
-    close_capture(capture);
 }
 
 static rp_status end_root(struct rp_capture *capture, struct rp_graph **out)

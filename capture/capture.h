@@ -16,6 +16,7 @@
 #include "replay/stream.h"
 
 struct rp_capture {
+    struct rp_stream_capture base;
     struct rp_graph *graph; /* a root, or a conditional's sub-graph */
     struct rp_stream *origin;
     struct rp_thread *thread; /* that began it; referenced */

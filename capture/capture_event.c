@@ -57,10 +57,7 @@ static rp_status capture_wait(
         struct rp_capture *capture, struct rp_stream *stream, struct rp_event *event)
 {
     if (stream->capture == NULL) {
-        rp_status st = rp_capture_check_stream(stream);
-        if (st == RP_OK) {
-            st = rp_capture_add_stream(capture, stream, event);
-        }
+        const rp_status st = rp_capture_add_stream(capture, stream, event);
         if (st != RP_OK) {
             return st;
         }
@@ -229,7 +226,10 @@ static rp_status handle_event(struct rp_stream *stream, struct rp_event *event,
     if (st != RP_OK) {
         return rp_capture_invalidate(capture, st);
     }
-    st = rp_task_group_admit(capture, stream, kinds[verb]);
+    st = stream->capture != NULL ? RP_OK : rp_capture_check_stream(stream);
+    if (st == RP_OK) {
+        st = rp_task_group_admit(capture, stream, kinds[verb]);
+    }
     if (st == RP_OK) {
         st = check_capturable(stream, event, verb);
     }

@@ -20,8 +20,8 @@ static rp_status capture_begin(
         return rp_fail(RP_EINVAL, "%s: stream is NULL", api);
     }
     if ((unsigned)mode >= RP_CAPTURE_MODES) {
-        return rp_fail(RP_EPARAM, "%s: mode %d is not GLOBAL, THREAD_LOCAL or RELAXED", api,
-                (int)mode);
+        return rp_fail(
+                RP_EPARAM, "%s: mode %d is not GLOBAL, THREAD_LOCAL or RELAXED", api, (int)mode);
     }
     const rp_status st = enter_with_stream(handle, &stream);
     return st == RP_OK ? rp_capture_begin(stream, into, (enum rp_capture_mode)mode) : st;
@@ -52,6 +52,21 @@ aclError aclmdlRICaptureToModelRIBegin(
     return rp_acl(st == RP_OK ? capture_into(stream, modelRI, mode) : st);
 }
 
+/* Allocators ask about streams of whatever context; NULL is the current one's default stream. */
+static rp_status any_stream(aclrtStream handle, struct rp_stream **stream)
+{
+    if (handle == NULL) {
+        return enter_with_stream(handle, stream);
+    }
+    const rp_status st = rp_enter();
+    *stream = st == RP_OK ? rp_stream_from_handle(handle) : NULL;
+    return st != RP_OK || *stream != NULL
+                   ? st
+                   : rp_fail(RP_EHANDLE,
+                             "aclmdlRICaptureGetInfo: stream %p is no stream, or was destroyed",
+                             handle);
+}
+
 static rp_status capture_get_info(
         aclrtStream handle, aclmdlRICaptureStatus *status, aclmdlRI *model)
 {
@@ -59,7 +74,7 @@ static rp_status capture_get_info(
     if (status == NULL && model == NULL) {
         return rp_fail(RP_EINVAL, "aclmdlRICaptureGetInfo: status and modelRI are both NULL");
     }
-    const rp_status st = enter_with_stream(handle, &stream);
+    const rp_status st = any_stream(handle, &stream);
     if (st != RP_OK) {
         return st;
     }

@@ -269,9 +269,23 @@ static void end_update(struct rp_stream *stream)
     pthread_mutex_unlock(lock);
 }
 
+// A capture that nobody can end any more: its device is reset by force.
+static void end_capture(struct rp_stream *stream)
+{
+    pthread_mutex_t *lock = &stream->context->capture_lock;
+    pthread_mutex_lock(lock);
+    const struct rp_stream_capture *capture = stream->capture;
+    void (*drop)(struct rp_stream *) = capture == NULL ? NULL : capture->drop;
+    pthread_mutex_unlock(lock);
+    if (drop != NULL) {
+        drop(stream);
+    }
+}
+
 void rp_stream_retire(struct rp_stream *stream, bool force)
 {
     end_update(stream);
+    end_capture(stream);
     if (force) {
         end_subscription(stream);
         // relaxed: a hint to the scheduler, which is poked about it.

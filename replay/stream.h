@@ -58,6 +58,12 @@ struct rp_stream_update {
     void (*drop)(struct rp_stream_update *update);
 };
 
+/* What `capture` of a stream points to: the first member of capture's object. */
+struct rp_stream_capture {
+    /* The stream ends by force while it captures: end the whole capture. No lock held. */
+    void (*drop)(struct rp_stream *stream);
+};
+
 struct rp_stream {
     struct rp_context *context; /* its memory is referenced */
     struct rp_device *device;   /* the context's; in use until the context is destroyed */
@@ -76,7 +82,7 @@ struct rp_stream {
 
     /* Written by capture under context->capture_lock, read anywhere. */
     _Atomic uint32_t capture_status; /* enum rp_capture_status */
-    void *capture;                   /* capture's object; under capture_lock */
+    void *capture;                   /* begins with a rp_stream_capture; under capture_lock */
     uint32_t capture_lane;           /* the stream's lane of its graph; under capture_lock */
 
     /* The same for a stream that is bound to a built graph (model), or collects an update of a task

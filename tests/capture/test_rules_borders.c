@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "support/rules.h"
+#include "support/conds.h"
 
 TestSuite(rules_borders, .init = rules_setup, .fini = rules_teardown, .timeout = 60);
 
@@ -321,6 +321,28 @@ Test(rules_borders, an_eager_record_replaces_the_captured_one)
     ok(aclrtDestroyEvent(event));
 }
 
+Test(rules_borders, a_stream_of_another_kind_does_not_join)
+{
+    const uint32_t kinds[] = { ACL_STREAM_PERSISTENT, ACL_STREAM_CPU_SCHEDULE,
+        ACL_STREAM_DEVICE_USE_ONLY };
+    aclrtEvent event = ex_event();
+    begin(rules.a, GLOBAL);
+    ok(aclrtRecordEvent(event, rules.a));
+    for (int k = 0; k < 3; k++) {
+        aclrtStream stream = NULL;
+        ok(aclrtCreateStreamWithConfig(&stream, 0, kinds[k]));
+        refused(aclrtStreamWaitEvent(stream, event), ACL_ERROR_RT_INTERNAL_ERROR,
+                stream_name(stream));
+        ok(aclrtDestroyStream(stream));
+    }
+    put_call(rules.a);
+    aclmdlRI graph = end(rules.a); // refused, and the capture goes on
+    run_calls(graph, rules.a, 1);
+    ok(aclmdlRIDestroy(graph));
+    assert_usable(event);
+    ok(aclrtDestroyEvent(event));
+}
+
 // ---- other contexts ----
 
 Test(rules_borders, an_event_of_another_context_does_not_cross)
@@ -343,6 +365,8 @@ Test(rules_borders, an_event_of_another_context_does_not_cross)
     refused(aclrtStreamWaitEvent(there, event), ACL_ERROR_RT_STREAM_CONTEXT, names[0]);
     refused(aclrtRecordEvent(event, there), ACL_ERROR_RT_STREAM_CONTEXT, names[0]);
     refused(aclrtStreamWaitEvent(NULL, event), ACL_ERROR_RT_STREAM_CONTEXT, names[0]);
+    // That it captures may be asked from anywhere.
+    cr_assert(eq(int, (int)capture_status(rules.a), (int)ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE));
     ok(aclrtSetCurrentContext(own));
     ok(aclrtStreamWaitEvent(rules.b, event));
     add_side(rules.b, rules.a);
@@ -362,13 +386,26 @@ Test(rules_borders, an_event_of_another_context_does_not_cross)
 /* A device that is reset by force ends what captures; a new start works. */
 Test(rules_reset, a_capture_ends_with_its_device_by_force, .timeout = 60)
 {
-    for (int round = 0; round < 3; round++) {
+    for (int mode = GLOBAL; mode <= (int)RELAXED; mode++) {
+        static struct cond cond;
         rules_setup();
-        begin(rules.a, GLOBAL);
+        begin(rules.a, (aclmdlRICaptureMode)mode);
+        aclmdlRI graph = capture_graph(rules.a);
+        ok(aclmdlRIDestroyRegisterCallback(graph, count_call, NULL));
+        cond_put(&cond, rules.a, IF, 1, NULL);
+        ok(aclmdlRICaptureToModelRIBegin(rules.c, cond.arm[0], (aclmdlRICaptureMode)mode));
+        put_call(rules.c);
         join(rules.b, rules.a);
         put_call(rules.b);
         ok(aclrtResetDeviceForce(0));
-        rules.comm = NULL;
+        cr_assert(eq(int, atomic_load(&rules_calls), mode + 1)); // the graph is gone
+        ok(aclmdlRIDestroy(graph));
+        // Nothing is left of it in this thread's modes either.
+        rules_setup();
+        begin(rules.a, RELAXED);
+        ok(aclrtMemset(rules.device, RULE_BYTES, 0, RULE_BYTES));
+        ok(aclmdlRIDestroy(end(rules.a)));
+        rules_teardown();
     }
     rules_setup();
     assert_usable(NULL);
