@@ -14,6 +14,7 @@
  *     tasks*.c      one handler per kind of instruction
  *     collective.c, host_ts.c  the long handler
  *     callback.c, report.c     users' functions
+ *     abort.c       stopping a graph that runs
  *     order.c       order cycles
  *
  * Two things decide who steps a device. The *baton* is a lock: whoever holds it
