@@ -105,6 +105,7 @@ aclmdlRITaskType rp_task_type(const struct rp_node *node)
 static void look(struct rp_graph *graph, uint32_t node, struct rp_task_seen *seen)
 {
     seen->insn = graph->node[node].insn;
+    seen->type = rp_task_type(&graph->node[node]);
     if (seen->insn.kind == RP_INSN_COLLECTIVE) {
         seen->op = *rp_graph_node_op(graph, node);
     } else if (seen->insn.kind == RP_INSN_KERNEL) {

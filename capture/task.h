@@ -51,6 +51,7 @@ aclmdlRITaskType rp_task_type(const struct rp_node *node);
 struct rp_task_seen {
     struct rp_insn insn; /* of a kernel: its launch is referenced */
     struct rp_op op;     /* of a collective */
+    aclmdlRITaskType type;
 };
 
 /**

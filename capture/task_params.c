@@ -74,52 +74,21 @@ static struct rp_task_params *given_of(struct rp_graph *graph, uint32_t node)
 
 // ---- asking ----
 
-/* A task as it is at one moment. */
-struct seen {
-    struct rp_insn insn; // of a kernel: its launch is referenced
-    struct rp_op op;     // of a collective
-    aclmdlRITaskType type;
-};
-
-static void look(struct rp_graph *graph, uint32_t node, struct seen *seen)
+/* The task as it would run now; of a graph that is still recorded, under the capture_lock. */
+static void see(struct rp_graph *graph, uint32_t node, struct rp_task_seen *seen)
 {
-    const struct rp_insn *insn = &graph->node[node].insn;
-    seen->type = rp_task_type(&graph->node[node]);
-    seen->insn = *insn;
-    if (insn->kind == RP_INSN_COLLECTIVE) {
-        seen->op = *rp_graph_node_op(graph, node);
-    } else if (insn->kind == RP_INSN_KERNEL) {
-        const struct rp_insn *running = rp_graph_node_insn(graph, node);
-        seen->insn = running == NULL ? *insn : *running;
-        rp_launch_ref(seen->insn.u.kernel.launch);
-    }
-}
-
-/* An update in stream order may be changing the program at this moment; it does so under the baton.
- * A graph without a program is still recorded, under the capture_lock. */
-static void see(struct rp_graph *graph, uint32_t node, struct seen *seen)
-{
-    if (graph->program == NULL) {
+    const bool recorded = graph->program == NULL;
+    if (recorded) {
         rp_graph_hold_still(graph);
-        look(graph, node, seen);
-        rp_graph_let_go(graph);
-        return;
     }
-    struct rp_device *device = graph->context->device;
-    rp_device_enter(device);
-    look(graph, node, seen);
-    rp_device_leave(device);
-}
-
-static void see_no_more(const struct seen *seen)
-{
-    if (seen->insn.kind == RP_INSN_KERNEL) {
-        rp_launch_unref(seen->insn.u.kernel.launch);
+    rp_task_see(graph, node, seen);
+    if (recorded) {
+        rp_graph_let_go(graph);
     }
 }
 
 /* capture_lock held. */
-static rp_status show_kernel(struct rp_graph *graph, uint32_t node, const struct seen *seen,
+static rp_status show_kernel(struct rp_graph *graph, uint32_t node, const struct rp_task_seen *seen,
         aclmdlRIKernelTaskParams *params)
 {
     struct rp_task_params *given = given_of(graph, node);
@@ -160,8 +129,8 @@ static uint32_t external_flag(const struct rp_insn *insn)
 }
 
 /* capture_lock held. */
-static rp_status show(
-        struct rp_graph *graph, uint32_t node, const struct seen *seen, aclmdlRITaskParams *params)
+static rp_status show(struct rp_graph *graph, uint32_t node, const struct rp_task_seen *seen,
+        aclmdlRITaskParams *params)
 {
     const struct rp_insn *insn = &seen->insn;
     memset(params, 0, sizeof *params);
@@ -226,7 +195,7 @@ static rp_status get_params(aclmdlRITask task, aclmdlRITaskParams *params)
     if (st != RP_OK) {
         return st;
     }
-    struct seen seen;
+    struct rp_task_seen seen;
     see(graph, node, &seen);
     rp_graph_hold_still(graph);
     st = check_has_params(api, graph, node, seen.type);
@@ -234,7 +203,7 @@ static rp_status get_params(aclmdlRITask task, aclmdlRITaskParams *params)
         st = show(graph, node, &seen, params);
     }
     rp_graph_let_go(graph);
-    see_no_more(&seen);
+    rp_task_see_no_more(&seen);
     return st;
 }
 
@@ -244,7 +213,8 @@ aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams *params)
 }
 
 static rp_status attribute_of(const char *api, const struct rp_graph *graph, uint32_t node,
-        const struct seen *seen, aclrtLaunchKernelAttrId id, aclrtLaunchKernelAttrValue *value)
+        const struct rp_task_seen *seen, aclrtLaunchKernelAttrId id,
+        aclrtLaunchKernelAttrValue *value)
 {
     if (seen->type != ACL_MODEL_RI_TASK_KERNEL) {
         return rp_fail(RP_EPARAM, "%s: task %" PRIu32 " of graph %" PRIu32 " is no kernel", api,
@@ -273,10 +243,10 @@ static rp_status get_attribute(
     if (st != RP_OK) {
         return st;
     }
-    struct seen seen;
+    struct rp_task_seen seen;
     see(graph, node, &seen);
     st = attribute_of(api, graph, node, &seen, id, value);
-    see_no_more(&seen);
+    rp_task_see_no_more(&seen);
     return st;
 }
 
