@@ -16,8 +16,6 @@
 #include "replay/share.h"
 #include "replay/stream.h"
 
-#define EVENTS_MAX 65536 // of a device
-
 #define FLAG_EVENT_BITS                                                                           \
     (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | RP_EVENT_DDSYNC | ACL_EVENT_TIME_LINE | \
             ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL)
@@ -61,7 +59,7 @@ static bool count_in(int32_t device_id)
 {
     uint32_t live = atomic_load_explicit(&live_count[device_id], memory_order_relaxed);
     do {
-        if (live == EVENTS_MAX) {
+        if (live >= rp_env_device()->event_limit) {
             return false;
         }
     } while (!atomic_compare_exchange_weak_explicit(
@@ -74,7 +72,9 @@ rp_status rp_event_create(
 {
     const int32_t device_id = context->device_id;
     if (!count_in(device_id)) {
-        return rp_fail(RP_ENOEVENT, "device %d has %d events already", device_id, EVENTS_MAX);
+        return rp_fail(RP_ENOEVENT,
+                "device %d has %u events, and REPRISE_EVENT_LIMIT allows no more", device_id,
+                rp_env_device()->event_limit);
     }
     struct rp_event *event = rp_calloc(1, sizeof(*event));
     if (event == NULL) {
@@ -426,7 +426,7 @@ static rp_status available(uint32_t *out)
     }
     const rp_status st = rp_context_current(&context);
     if (st == RP_OK) {
-        *out = EVENTS_MAX -
+        *out = rp_env_device()->event_limit -
                atomic_load_explicit(&live_count[context->device_id], memory_order_relaxed);
     }
     return st;

@@ -20,7 +20,6 @@
 #include "replay/callback.h"
 #include "replay/prof.h"
 
-#define STREAMS_MAX 1984 // of a device, besides default streams; as on the chips
 #define PRIORITY_LOWEST 7
 
 /* Streams that nobody drives by themselves: waiting for them would have no end. */
@@ -54,7 +53,7 @@ static bool count_in(int32_t device_id)
 {
     uint32_t live = atomic_load_explicit(&live_count[device_id], memory_order_relaxed);
     do {
-        if (live == STREAMS_MAX) {
+        if (live >= rp_env_device()->stream_limit) {
             return false;
         }
     } while (!atomic_compare_exchange_weak_explicit(
@@ -72,7 +71,11 @@ rp_status rp_stream_create(struct rp_context *context, uint32_t priority, uint32
 {
     const int32_t device_id = context->device_id;
     if (!is_default && !count_in(device_id)) {
-        return rp_fail(RP_ENOSTREAM, "device %d has %d streams already", device_id, STREAMS_MAX);
+        return rp_fail(RP_ENOSTREAM,
+                "device %d has %u streams, all made by the program, and REPRISE_STREAM_LIMIT "
+                "allows "
+                "no more; captured graphs take none",
+                device_id, rp_env_device()->stream_limit);
     }
     rp_status st = RP_ENOMEM;
     struct rp_stream *stream = rp_calloc(1, sizeof(*stream));
@@ -515,7 +518,7 @@ static rp_status available(uint32_t *out)
     }
     const rp_status st = rp_context_current(&context);
     if (st == RP_OK) {
-        *out = STREAMS_MAX -
+        *out = rp_env_device()->stream_limit -
                atomic_load_explicit(&live_count[context->device_id], memory_order_relaxed);
     }
     return st;

@@ -1,6 +1,7 @@
 // Streams: life, waiting, failures, attributes, configurations.
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -132,7 +133,24 @@ Test(stream, ids_differ, .init = on_device)
     }
 }
 
-Test(stream, a_device_has_1984, .init = on_device, .timeout = 60)
+static void with_1984_streams(void)
+{
+    setenv("REPRISE_STREAM_LIMIT", "1984", 1);
+    on_device();
+}
+
+Test(stream, a_device_has_more_streams_than_a_chip, .init = on_device, .timeout = 60)
+{
+    static aclrtStream streams[3000];
+    for (int i = 0; i < 3000; i++) {
+        WORKS(aclrtCreateStream(&streams[i]));
+    }
+    for (int i = 0; i < 3000; i++) {
+        WORKS(aclrtDestroyStream(streams[i]));
+    }
+}
+
+Test(stream, the_chips_limit_can_be_set, .init = with_1984_streams, .timeout = 60)
 {
     static aclrtStream streams[1984];
     aclrtStream more;
@@ -145,6 +163,7 @@ Test(stream, a_device_has_1984, .init = on_device, .timeout = 60)
     WORKS(aclrtGetStreamAvailableNum(&left));
     cr_assert(eq(u32, left, 0));
     ANSWERS(207008, aclrtCreateStream(&more));
+    cr_assert(ne(ptr, strstr(aclGetRecentErrMsg(), "1984"), NULL));
     WORKS(aclrtDestroyStream(streams[77]));
     WORKS(aclrtCreateStream(&streams[77]));
     WORKS(aclrtSynchronizeDevice());
@@ -175,7 +194,7 @@ Test(stream, creating_survives_every_failing_allocation, .init = on_device, .tim
     }
     uint32_t left;
     WORKS(aclrtGetStreamAvailableNum(&left));
-    cr_assert(eq(u32, left, 1984));
+    cr_assert(eq(u32, left, 1048576));
     cr_assert(ge(int, tries, 1));
 }
 
