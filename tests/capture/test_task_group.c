@@ -11,6 +11,7 @@
 #include <hccl/hccl.h>
 #include <reprise/kernel.h>
 
+#include "base/alloc.h"
 #include "support/acl_test.h"
 
 #define ELEMENTS 100
@@ -555,6 +556,21 @@ Test(task_group, update_belongs_to_one_context)
     WORKS(aclmdlRIDestroy(graph));
 }
 
+Test(task_group, update_cannot_go_to_a_stream_that_is_bound_to_a_graph)
+{
+    aclrtTaskGrp group = NULL;
+    aclmdlRI graph = grouped(1, &group), built = NULL;
+    aclrtStream bound = NULL;
+    WORKS(aclrtCreateStreamWithConfig(&bound, 0, ACL_STREAM_PERSISTENT));
+    WORKS(aclmdlRIBuildBegin(&built, 0));
+    WORKS(aclmdlRIBindStream(built, bound, ACL_MODEL_STREAM_FLAG_HEAD));
+    ANSWERS(ACL_ERROR_RT_STREAM_MODEL, aclmdlRICaptureTaskUpdateBegin(bound, group));
+    ANSWERS(ACL_ERROR_RT_STREAM_MODEL, aclmdlRICaptureTaskUpdateEnd(bound));
+    WORKS(aclmdlRIDestroy(built));
+    WORKS(aclrtDestroyStream(bound));
+    WORKS(aclmdlRIDestroy(graph));
+}
+
 Test(task_group, update_has_as_many_tasks_as_the_group)
 {
     aclrtTaskGrp group = NULL;
@@ -942,6 +958,54 @@ Test(task_group, replays_beside_updates_see_all_of_one)
     run(graph, b);
     expect_scaled(0, 0, (float)updater.updates);
     cr_assert(gt(flt, before, 0.0f));
+    WORKS(aclmdlRIDestroy(graph));
+}
+
+// Memory is short at each allocation in turn: the call that needed it says so, and what follows
+// works.
+Test(task_group, survives_want_of_memory)
+{
+    for (int64_t n = 0;; n++) {
+        aclrtTaskGrp group = NULL;
+        aclmdlRI graph = NULL;
+        WORKS(aclmdlRICaptureBegin(a, GLOBAL));
+        rp_alloc_fail_after(n);
+        aclError error = aclmdlRICaptureTaskGrpBegin(a);
+        if (error == ACL_SUCCESS) {
+            error = aclmdlRICaptureTaskGrpEnd(a, &group);
+        }
+        const bool grouping_was_cut = !rp_alloc_fail_pending();
+        rp_alloc_fail_after(-1);
+        WORKS(aclmdlRICaptureEnd(a, &graph));
+        WORKS(aclmdlRIDestroy(graph));
+        ANSWERS(error == ACL_SUCCESS ? ACL_SUCCESS : ACL_ERROR_RT_MEMORY_ALLOCATION, error);
+        if (!grouping_was_cut) {
+            break;
+        }
+        cr_assert(ne(int, error, ACL_SUCCESS));
+    }
+    aclrtTaskGrp group = NULL;
+    aclmdlRI graph = grouped(9, &group); // more than the first room for tasks
+    bool was_cut = true;
+    for (int64_t n = 0; was_cut; n++) {
+        const float factor = (float)(n + 2);
+        rp_alloc_fail_after(n);
+        aclError error = aclmdlRICaptureTaskUpdateBegin(side, group);
+        const bool begun = error == ACL_SUCCESS;
+        for (int k = 0; k < 9 && error == ACL_SUCCESS; k++) {
+            error = launch(side, scale_kernel, 0, 0, factor);
+        }
+        if (begun) {
+            const aclError ended = aclmdlRICaptureTaskUpdateEnd(side);
+            error = error == ACL_SUCCESS ? ended : error;
+        }
+        was_cut = !rp_alloc_fail_pending();
+        rp_alloc_fail_after(-1);
+        ANSWERS(was_cut ? ACL_ERROR_RT_MEMORY_ALLOCATION : ACL_SUCCESS, error);
+        WORKS(aclrtSynchronizeStream(side));
+        expect_usable(side);
+    }
+    run(graph, b);
     WORKS(aclmdlRIDestroy(graph));
 }
 

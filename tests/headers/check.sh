@@ -18,6 +18,7 @@ acl/acl_rt_allocator.h acl/acl_rt_api.h acl/acl_rt_memory_soma.h acl/acl_tdt.h
 acl/acl_tdt_queue.h acl/error_codes/ge_error_codes.h acl/error_codes/rt_error_codes.h
 hccl/hccl.h hccl/hccl_comm.h hccl/hccl_ex.h hccl/hccl_rank_graph.h hccl/hccl_res.h
 hccl/hccl_sym_win.h hccl/hccl_types.h mstx/ms_tools_ext.h reprise/reprise.h reprise/kernel.h
+reprise/graph.h
 aclnn/acl_meta.h aclnn/aclnn_base.h aclnnop/aclnn_add.h aclnnop/aclnn_mul.h
 "
 parts=$(cd "$include" && find . -path '*/detail/*.h' | sed 's:^\./::' | sort)
