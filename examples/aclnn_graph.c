@@ -86,5 +86,7 @@ int main(void)
 
     const int right = values[0] == -288 && values[ROWS * COLUMNS - 1] == -288;
     check(aclmdlRIDestroy(graph), "aclmdlRIDestroy");
+    check(aclDestroyTensor(x), "aclDestroyTensor");
+    check(aclDestroyTensor(y), "aclDestroyTensor");
     return right ? 0 : 1; /* the process takes what is left with it */
 }

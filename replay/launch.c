@@ -11,6 +11,7 @@
 
 // Offsets into the arguments are 32 bits wide in the API.
 #define ARGS_MAX UINT32_MAX
+#define PADDED_TO 16
 
 void rp_launch_ref(struct rp_launch *launch)
 {
@@ -171,7 +172,9 @@ static rp_status create(const struct rp_launch_spec *spec, size_t places, struct
     if (st != RP_OK) {
         goto undo_function;
     }
-    struct rp_launch *launch = rp_malloc(sizeof(*launch) + spec->args_bytes);
+    // A kernel may read its arguments as a struct, the padding at its end included.
+    const size_t padding = rp_align_up(spec->args_bytes, PADDED_TO) - spec->args_bytes;
+    struct rp_launch *launch = rp_malloc(sizeof(*launch) + spec->args_bytes + padding);
     struct rp_launch_extra *extra = NULL;
     const bool plain =
             spec->grid == NULL && places == 0 && (spec->cfg == NULL || spec->cfg->numAttrs == 0);
@@ -192,6 +195,7 @@ static rp_status create(const struct rp_launch_spec *spec, size_t places, struct
     if (spec->args_bytes != 0) {
         memcpy(launch->args, spec->args, spec->args_bytes);
     }
+    memset(launch->args + spec->args_bytes, 0, padding);
     if (extra != NULL) {
         fill_extra(extra, spec);
     }

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "support/gate.h"
+#include "base/alloc.h"
 #include "support/kernel_case.h"
 
 TestSuite(kernel_capture, .init = on_device, .timeout = 60);
@@ -83,6 +83,34 @@ Test(kernel_capture, runs_at_every_replay_with_the_arguments_of_the_capture)
             cr_assert(eq(i64, data[i], expected[i]));
         }
     }
+    end(&captured);
+}
+
+Test(kernel_capture, a_replay_allocates_nothing)
+{
+    aclrtFuncHandle function = affine_kernel();
+    struct captured captured;
+    int64_t data = 0;
+    struct affine args = { &data, 1, 1, 1 };
+    begin(&captured);
+    for (int i = 0; i < 10; i++) {
+        launch(function, &args, captured.stream);
+    }
+    WORKS(aclmdlRICaptureEnd(captured.stream, &captured.graph));
+    replay(&captured); // makes the core, if this thread does not run all of it
+    WORKS(aclmdlRIExecuteAsync(captured.graph, captured.stream));
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    while (status != ACL_STREAM_STATUS_COMPLETE) {
+        WORKS(aclrtStreamQuery(captured.stream, &status));
+    }
+    rp_alloc_fail_process_after(0);
+    for (int round = 0; round < 100; round++) {
+        WORKS(aclmdlRIExecuteAsync(captured.graph, captured.stream));
+        WORKS(aclrtSynchronizeStream(captured.stream));
+    }
+    cr_expect(rp_alloc_fail_pending());
+    rp_alloc_fail_process_after(-1);
+    cr_expect(eq(i64, data, 1020));
     end(&captured);
 }
 

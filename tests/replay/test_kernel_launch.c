@@ -114,6 +114,37 @@ Test(kernel_launch, with_a_pointer_to_each_parameter)
             aclrtLaunchKernelWithArgsArray(&args, 4, NULL, NULL, array));
 }
 
+// 12 bytes in a struct of 16, which is read as a whole.
+struct padded {
+    struct padded *out;
+    uint32_t value;
+};
+
+static void copy_padded(void *args, uint32_t block, uint32_t blocks)
+{
+    (void)block;
+    (void)blocks;
+    memcpy(((struct padded *)args)->out, args, sizeof(struct padded));
+}
+
+Test(kernel_launch, arguments_may_be_read_as_a_struct)
+{
+    static const struct reprise_kernel_param params[] = { REPRISE_PARAM(struct padded, out),
+        REPRISE_PARAM(struct padded, value) };
+    aclrtFuncHandle function = NULL;
+    struct padded out;
+    struct padded *to = &out;
+    uint32_t value = 77;
+    void *array[] = { &to, &value };
+    static const unsigned char zeros[4];
+    memset(&out, 0xff, sizeof(out));
+    WORKS(reprise_kernel_register_params("copy_padded", copy_padded, params, 2, &function));
+    WORKS(aclrtLaunchKernelWithArgsArray(function, 1, NULL, NULL, array));
+    WORKS(aclrtSynchronizeStream(NULL));
+    cr_expect(eq(u32, out.value, 77));
+    cr_expect(eq(int, memcmp((char *)&out + 12, zeros, 4), 0));
+}
+
 // The data of one launch beside the others': { where to, pointer to carried data } and the data.
 struct carrier {
     uint32_t *out;
