@@ -2,8 +2,9 @@
 // others run, in any order, then eager work, then every way to end a process. And the original's
 // ceilings: sixteen graphs in flight on sixteen AIV communicators in strict determinism.
 //
-// R25 and R28 of the user reports; R22 and the rest of R25 are in test_lifetime.c, R24 in test_flat.c,
-// R26 in test_scale.c, by their names. tests/race/race_teardown.c is R25 under ThreadSanitizer.
+// R25 and R28 of the user reports; R22 and the rest of R25 are in test_lifetime.c, R24 in
+// test_flat.c, R26 in test_scale.c, by their names. tests/race/race_teardown.c is R25 under
+// ThreadSanitizer.
 
 #include <pthread.h>
 #include <stdlib.h>
