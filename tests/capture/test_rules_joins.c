@@ -358,13 +358,20 @@ Test(rules_joins, end_looks_in_the_documented_order)
 {
     for (unsigned wrong = 0; wrong <= ALL_WRONG; wrong++) {
         struct ending ending = { rules.a, first_of(wrong) };
+        uint32_t id = 0;
         begin(rules.a, GLOBAL);
+        aclmdlRI graph = capture_graph(rules.a);
+        ok(aclmdlRIDestroyRegisterCallback(graph, count_call, NULL));
+        const int before = atomic_load(&rules_calls);
         break_it(wrong);
         if ((wrong & WRONG_THREAD) != 0) {
             in_thread(end_there, &ending);
         } else {
             end_there(&ending);
         }
+        // The graph is gone: here, where the end failed, or by the test's destroy.
+        cr_assert(eq(int, atomic_load(&rules_calls), before + 1), "wrong: 0x%x", wrong);
+        code(aclmdlRIGetId(graph, &id), ACL_ERROR_RT_INVALID_HANDLE);
         assert_usable(NULL);
     }
 }
