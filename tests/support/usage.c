@@ -1,6 +1,7 @@
 #include "support/usage.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 
 // Slack is one per cent of resident memory and what the allocator may round; an eventfd for each
 // thread that ever waited at the same time as another; two mappings of the allocator's; a callback
-// thread that was made because the one before had not quite returned, for each of two devices.
+// thread that was made because the one before had not quite returned, for each of two devices. The
+// heap is counted to the byte; its slack is what threads keep for themselves.
 #define RESIDENT_SLACK_BYTES 400000
+#define HEAP_SLACK_BYTES 16384
 #define EVENTFDS 2
 #define CALLBACK_THREADS 2
 #define MAPPINGS_SLACK 2
@@ -50,6 +53,13 @@ static size_t resident_bytes(void)
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+// Small blocks that a thread keeps for itself count as given out.
+static size_t heap_bytes(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
 struct usage usage_now(void)
 {
     struct usage usage = {
@@ -57,10 +67,12 @@ struct usage usage_now(void)
         .threads = entries("/proc/self/task") - 2, // "." and ".."
         .mappings = lines("/proc/self/maps"),
         .resident_bytes = resident_bytes(),
+        .heap_bytes = heap_bytes(),
     };
 #ifdef __SANITIZE_ADDRESS__
     usage.mappings = 0;
     usage.resident_bytes = 0;
+    usage.heap_bytes = 0;
 #endif
     return usage;
 }
@@ -83,6 +95,8 @@ void usage_expect_flat(const struct usage *before, const char *of)
                       before->resident_bytes + before->resident_bytes / 100 + RESIDENT_SLACK_BYTES,
             "%s: resident memory grew from %zu to %zu bytes", of, before->resident_bytes,
             now.resident_bytes);
+    must_hold(now.heap_bytes <= before->heap_bytes + HEAP_SLACK_BYTES,
+            "%s: the heap grew from %zu to %zu bytes", of, before->heap_bytes, now.heap_bytes);
 }
 
 size_t usage_device_bytes(void)

@@ -13,10 +13,11 @@ struct usage {
     unsigned threads;
     unsigned mappings;
     size_t resident_bytes;
+    size_t heap_bytes; /* that the allocator has given out */
 };
 
 /** usage_now: of the whole process, so of all ranks that are its threads. Under AddressSanitizer,
- *  which keeps freed memory back, mappings and memory read 0. */
+ *  which keeps freed memory back, mappings and memory read 0; it finds leaks itself. */
 struct usage usage_now(void);
 
 /** usage_expect_flat: no more than `before`, for which `of` is told if not. Waits a few seconds for
