@@ -32,12 +32,18 @@ static void assert_programs(uint64_t first, unsigned count, enum rank_mode mode)
 
 Test(random_programs, give_the_same_bits_eager_and_captured_by_threads)
 {
-    assert_programs(FIRST_SEED, soak_rounds(240, 9000), RANK_THREADS);
+    assert_programs(FIRST_SEED, soak_rounds(900, 9000), RANK_THREADS);
 }
 
 Test(random_programs, give_the_same_bits_eager_and_captured_by_processes)
 {
-    assert_programs(FIRST_SEED * 1000, soak_rounds(60, 1200), RANK_PROCESSES);
+    assert_programs(FIRST_SEED * 1000, soak_rounds(240, 1200), RANK_PROCESSES);
+}
+
+// Processes of two threads each.
+Test(random_programs, give_the_same_bits_eager_and_captured_by_both)
+{
+    assert_programs(FIRST_SEED * 2000, soak_rounds(120, 1200), RANK_MIXED);
 }
 
 Test(random_programs, run_alone_by_their_seed)

@@ -27,10 +27,11 @@
 #define RANDOM_TASKS 256
 #define RANDOM_BUFFERS 48
 #define RANDOM_LANES 64
-#define RANDOM_STREAMS 12
+#define RANDOM_STREAMS 13
 #define RANDOM_EVENTS 128
 #define RANDOM_EVENTS_AGAIN 8 /* of those, when they are recorded again and again */
 #define RANDOM_OUTSIDE_EVENTS 8
+#define RANDOM_HOLDS 8 /* groups that replays wait at */
 #define RANDOM_NOTIFIES 6
 #define RANDOM_COMMS 6
 #define RANDOM_VARIANTS 3
@@ -43,6 +44,7 @@
 #define RANDOM_STREAM_OUTSIDE 9 /* eager work beside a graph, and updates */
 #define RANDOM_STREAM_REPLAY 10 /* where some replays are queued */
 #define RANDOM_STREAM_SPARE 11
+#define RANDOM_STREAM_BESIDE 12 /* of a segment that runs beside the one before it */
 
 #define RANDOM_NONE_U8 0xff
 
@@ -85,8 +87,11 @@ enum random_feature {
     RANDOM_WITH_EXTERNAL = 1 << 6,
     RANDOM_WITH_COLLECTIVES = 1 << 7,
     RANDOM_WITH_RERECORDS = 1 << 8, /* of events that streams still wait for */
+    RANDOM_WITH_PARALLEL = 1 << 9,  /* graphs beside each other */
+    RANDOM_WITH_TUNING = 1 << 10,   /* SetParams, Disable and Update */
+    RANDOM_WITH_HOLDING = 1 << 11,  /* replays that wait for the update of their groups */
 };
-#define RANDOM_WITH_ALL 0xffu
+#define RANDOM_WITH_ALL 0xeffu
 
 enum random_op {
     RANDOM_ALL_REDUCE,
@@ -165,6 +170,10 @@ struct random_task {
     uint8_t word;     /* COND: its buffer; VALUE_*: likewise */
     uint8_t cond;     /* aclmdlRICondTaskType */
     uint8_t group;    /* tasks of one: its number + 1 */
+    bool beside;      /* SEGMENT: not after the segment before it */
+    bool held;        /* GROUP: replays wait there for the update, or for its absence */
+    bool tuned;       /* alone in its group: its operands are changed by SetParams */
+    bool disabled;    /* in the graph as soon as there is one; never runs */
     uint16_t partner; /* WAIT: its record; COND, BODY: its end */
     uint32_t value;   /* SEGMENT: which it is */
     uint32_t flag;

@@ -56,6 +56,11 @@ unsigned random_buffer_add(struct random_build *build, const struct random_buffe
     return p->buffers++;
 }
 
+static bool with(const struct random_build *build, enum random_feature feature)
+{
+    return (build->program->features & feature) != 0;
+}
+
 // ---- lanes ----
 
 unsigned random_lane_pick(struct random_build *build, const struct random_block *block)
@@ -214,9 +219,29 @@ static void outside_work(struct random_build *build, unsigned most)
     }
 }
 
+// A word that the graph waits for is written by eager work, which may come after the replay.
+static void outside_write(struct random_build *build, struct random_block *block)
+{
+    struct random_task task = random_task(NULL, RANDOM_VALUE_WRITE, RANDOM_OUTSIDE);
+    const unsigned word = random_buffer_add(
+            build, &(struct random_buffer){ .fill = RANDOM_FILL_ZERO, .bytes = 8 });
+    if (build->program->chained || word == RANDOM_BUFFERS) {
+        return;
+    }
+    outside_work(build, 2);
+    task.word = (uint8_t)word;
+    task.value = 1 + random_below(&build->source, 1000);
+    if (random_add(build, &task)) {
+        block->pending[block->pendings++] = build->program->tasks - 1;
+    }
+}
+
 static void outside_before(struct random_build *build, struct random_block *block)
 {
     struct random_task task = random_task(NULL, RANDOM_RECORD, RANDOM_OUTSIDE);
+    if (with(build, RANDOM_WITH_VALUES) && random_chance(&build->source, 20)) {
+        outside_write(build, block);
+    }
     while (build->external_waits < 4 && block->externals < 2 && random_chance(&build->source, 30)) {
         outside_work(build, 2);
         task.event = (uint8_t)(RANDOM_EVENTS + build->external_waits++);
@@ -259,9 +284,22 @@ static void outside_after(struct random_build *build, unsigned first)
 
 // ---- blocks ----
 
-static bool with(const struct random_build *build, enum random_feature feature)
+// A task of its own whose operands, or existence, the graph's owner changes.
+static void make_tuned(struct random_build *build, struct random_block *block, unsigned lane)
 {
-    return (build->program->features & feature) != 0;
+    struct random_program *p = build->program;
+    const bool kernel = with(build, RANDOM_WITH_KERNELS) &&
+                        (!block->collectives || random_chance(&build->source, 50));
+    const unsigned first = p->tasks;
+    if (block->depth > 0 || p->chained || !(kernel || block->collectives)) {
+        return; // sub-graphs are not open to it, and graphs must not be running
+    }
+    random_data_task(build, block, lane, kernel ? RANDOM_KERNEL : RANDOM_COLLECTIVE, p->groups + 1);
+    if (p->tasks > first) {
+        p->groups++;
+        p->task[first].tuned = true;
+        p->task[first].disabled = random_chance(&build->source, 15);
+    }
 }
 
 static void make_something(struct random_build *build, struct random_block *block)
@@ -283,11 +321,13 @@ static void make_something(struct random_build *build, struct random_block *bloc
         make_notify(build, block);
     } else if (dice < 75 && with(build, RANDOM_WITH_GROUPS)) {
         random_group(build, block, lane);
-    } else if (dice < 81 && with(build, RANDOM_WITH_CONDS) && block->depth < RANDOM_DEPTH) {
+    } else if (dice < 78 && with(build, RANDOM_WITH_TUNING)) {
+        make_tuned(build, block, lane);
+    } else if (dice < 83 && with(build, RANDOM_WITH_CONDS) && block->depth < RANDOM_DEPTH) {
         random_cond(build, block, lane);
-    } else if (dice < 84 && with(build, RANDOM_WITH_EXTERNAL)) {
+    } else if (dice < 86 && with(build, RANDOM_WITH_EXTERNAL)) {
         make_external_record(build, block);
-    } else if (dice < 90) {
+    } else if (dice < 91) {
         random_data_task(
                 build, block, lane, random_chance(source, 50) ? RANDOM_FILL : RANDOM_FILL_32, 0);
     } else {
@@ -324,6 +364,8 @@ static void make_segment(struct random_build *build)
     build->segment = p->segments++;
     struct random_task task = random_task(&block, RANDOM_SEGMENT, block.lane[0]);
     task.value = build->segment;
+    task.beside = build->segment > 0 && with(build, RANDOM_WITH_PARALLEL) &&
+                  random_chance(&build->source, 40);
     random_add(build, &task);
     random_block_fill(build, &block, 3 + random_below(&build->source, 26));
     random_block_join(build, &block);

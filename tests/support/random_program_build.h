@@ -15,7 +15,8 @@ struct random_build {
     struct random_order *order;
     struct random_source source;
     unsigned segment;
-    unsigned records;                          /* of events */
+    unsigned records; /* of events */
+    unsigned holds;
     unsigned external_waits, external_records; /* events used */
     bool large;                                /* buffers of hundreds of KiB */
 };

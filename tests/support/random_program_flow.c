@@ -16,6 +16,11 @@ void random_group(struct random_build *build, struct random_block *block, unsign
         return;
     }
     task.group = (uint8_t)(p->groups + 1);
+    task.held = (p->features & RANDOM_WITH_HOLDING) != 0 && block->depth == 0 &&
+                build->holds < RANDOM_HOLDS && random_chance(&build->source, 30);
+    if (task.held) {
+        task.event = (uint8_t)build->holds++;
+    }
     random_add(build, &task);
     for (unsigned n = 1 + random_below(&build->source, 3); n > 0; n--) {
         const bool kernel = (p->features & RANDOM_WITH_KERNELS) != 0 &&

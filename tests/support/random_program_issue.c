@@ -3,6 +3,7 @@
 
 #include "support/random_program_run.h"
 
+#include <pthread.h>
 #include <reprise/kernel.h>
 #include <string.h>
 
@@ -13,9 +14,10 @@ aclrtStream random_stream(const struct random_runner *r, unsigned lane)
 
 void random_hop(struct random_runner *r, unsigned from, unsigned to)
 {
+    aclrtEvent event = r->hop[r->hops++ % RANDOM_HOPS];
     if (from != to) {
-        must(aclrtRecordEvent(r->hop, r->stream[from]));
-        must(aclrtStreamWaitEvent(r->stream[to], r->hop));
+        must(aclrtRecordEvent(event, r->stream[from]));
+        must(aclrtStreamWaitEvent(r->stream[to], event));
     }
 }
 
@@ -54,27 +56,38 @@ static void run_kernel(void *args, uint32_t block, uint32_t blocks)
 }
 
 // All ranks of a process share it.
-aclrtFuncHandle random_kernel(void)
+static aclrtFuncHandle kernel;
+static aclError kernel_answer;
+
+static void register_kernel(void)
 {
-    aclrtFuncHandle handle = NULL;
-    const aclError answer = reprise_kernel_register("random_apply", run_kernel, NULL);
-    if (answer != ACL_ERROR_RT_KERNEL_DUPLICATE) {
-        must(answer);
-    }
-    must(aclrtGetFuncBySymbol((const void *)(uintptr_t)run_kernel, &handle));
-    return handle;
+    kernel_answer = reprise_kernel_register("random_apply", run_kernel, &kernel);
 }
 
-static void issue_kernel(struct random_runner *r, const struct random_task *task,
-        const struct random_args *args, bool graph, aclrtStream stream)
+aclrtFuncHandle random_kernel(void)
 {
-    struct random_call call = {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_kernel);
+    must(kernel_answer);
+    return kernel;
+}
+
+struct random_call random_kernel_call(const struct random_runner *r, const struct random_task *task,
+        const struct random_args *args, bool graph)
+{
+    return (struct random_call){
         .function = (enum random_function)task->function,
         .to = random_address(r, &args->to, graph),
         .from = random_address(r, &args->from, graph),
         .with = random_address(r, &args->with, graph),
         .bytes = args->to.bytes,
     };
+}
+
+static void issue_kernel(struct random_runner *r, const struct random_task *task,
+        const struct random_args *args, bool graph, aclrtStream stream)
+{
+    struct random_call call = random_kernel_call(r, task, args, graph);
     must(aclrtLaunchKernelWithHostArgs(
             r->kernel, args->count, stream, NULL, &call, sizeof(call), NULL, 0));
     memset(&call, 0xee, sizeof(call)); // it has been copied
@@ -247,7 +260,7 @@ void random_issue(struct random_runner *r, unsigned first, unsigned end, unsigne
     const struct random_program *p = r->program;
     for (unsigned i = first; i < end; i++) {
         const struct random_task *task = &p->task[i];
-        if ((task->ranks >> r->rank->id & 1) == 0) {
+        if ((task->ranks >> r->rank->id & 1) == 0 || (task->disabled && !graph)) {
             continue;
         }
         if (task->kind >= RANDOM_COLLECTIVE && task->kind <= RANDOM_KERNEL) {
@@ -272,5 +285,6 @@ aclmdlRI random_capture(struct random_runner *r, unsigned first)
     random_cond_handles(r, first + 1, end);
     random_issue(r, first + 1, end, 0, true);
     must(aclmdlRICaptureEnd(stream, &graph));
+    random_disable(r, first, graph);
     return graph;
 }

@@ -105,40 +105,63 @@ void random_issue_cond(struct random_runner *r, unsigned index, unsigned round, 
 void random_issue_group(struct random_runner *r, const struct random_task *task)
 {
     aclrtStream stream = random_stream(r, task->lane);
-    if (task->kind == RANDOM_GROUP) {
-        must(aclmdlRICaptureTaskGrpBegin(stream));
-    } else {
+    if (task->kind == RANDOM_GROUP_END) {
         must(aclmdlRICaptureTaskGrpEnd(stream, &r->group[task->group]));
+        return;
     }
+    if (task->held) {
+        must(aclrtStreamWaitEvent(stream, r->hold[task->event]));
+        must(aclrtResetEvent(r->hold[task->event], stream));
+    }
+    must(aclmdlRICaptureTaskGrpBegin(stream));
+}
+
+// Queued on the spare stream.
+static void update_group(struct random_runner *r, unsigned index, unsigned variant)
+{
+    const struct random_program *p = r->program;
+    const struct random_task *group = &p->task[index];
+    aclrtStream stream = r->stream[RANDOM_STREAM_SPARE];
+    if (r->variant[group->group] == variant) {
+        return;
+    }
+    must(aclmdlRICaptureTaskUpdateBegin(stream, r->group[group->group]));
+    for (unsigned i = index + 1; i < group->partner; i++) {
+        const bool mine = (p->task[i].ranks >> r->rank->id & 1) != 0;
+        if (p->task[i].kind != RANDOM_NOTHING && mine) {
+            random_issue_data(r, i, variant, true, stream);
+        }
+    }
+    must(aclmdlRICaptureTaskUpdateEnd(stream));
+    r->variant[group->group] = variant;
 }
 
 void random_update(struct random_runner *r, unsigned round)
 {
     const struct random_program *p = r->program;
-    aclrtStream stream = r->stream[RANDOM_STREAM_SPARE];
-    bool updated = false;
+    random_hop(r, 0, RANDOM_STREAM_SPARE); // after the replays before
     for (unsigned i = 0; i < p->tasks; i++) {
         const struct random_task *task = &p->task[i];
-        const unsigned variant = random_variant(p, task, round);
-        if (task->kind != RANDOM_GROUP || r->variant[task->group] == variant) {
-            continue;
+        if (task->kind == RANDOM_GROUP && !task->held) {
+            update_group(r, i, random_variant(p, task, round));
         }
-        if (!updated) {
-            random_hop(r, 0, RANDOM_STREAM_SPARE); // after the replay before
-        }
-        must(aclmdlRICaptureTaskUpdateBegin(stream, r->group[task->group]));
-        for (unsigned k = i + 1; k < task->partner; k++) {
-            if (p->task[k].kind != RANDOM_NOTHING) {
-                random_issue_data(r, k, variant, true, stream);
-            }
-        }
-        must(aclmdlRICaptureTaskUpdateEnd(stream));
-        r->variant[task->group] = variant;
-        updated = true;
     }
-    if (updated && random_chance(&r->source, 50)) {
-        must(aclrtSynchronizeStream(stream));
-    } else if (updated) {
-        random_hop(r, RANDOM_STREAM_SPARE, 0); // before the replay, in the order of streams
+    if (random_chance(&r->source, 50)) {
+        must(aclrtSynchronizeStream(r->stream[RANDOM_STREAM_SPARE]));
+    } else {
+        random_hop(r, RANDOM_STREAM_SPARE, 0); // before the next ones
+    }
+    random_tune(r, round);
+}
+
+void random_release(struct random_runner *r, unsigned first, unsigned round)
+{
+    const struct random_program *p = r->program;
+    for (unsigned i = first; p->task[i].kind != RANDOM_GRAPH_END; i++) {
+        const struct random_task *task = &p->task[i];
+        if (task->kind == RANDOM_GROUP && task->held) {
+            update_group(r, i, random_variant(p, task, round));
+            must(aclrtRecordEvent(r->hold[task->event], r->stream[RANDOM_STREAM_SPARE]));
+        }
     }
 }

@@ -150,6 +150,9 @@ static void run(const struct state *s, unsigned first, unsigned end, unsigned ra
     for (unsigned i = first; i < end; i++) {
         const struct random_task *task = &p->task[i];
         const struct random_args *args = &task->args[random_variant(p, task, s->round)];
+        if (task->disabled) {
+            continue;
+        }
         if (task->kind == RANDOM_COND) {
             unsigned on = ranks;
             do {

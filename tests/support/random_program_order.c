@@ -25,7 +25,8 @@ struct random_order {
     unsigned last[RANDOM_LANES]; // its last task
     int latest[RANDOM_EVENTS + RANDOM_OUTSIDE_EVENTS]; // record of each event, -1: none
     int notified[RANDOM_NOTIFIES]; // the task that used each notify last, -1: none
-    int origin;                    // lane of the segment before
+    uint16_t begun[RANDOM_LANES];  // when the segment before began
+    uint16_t ended[RANDOM_LANES];  // when all segments so far are over
     unsigned accesses;
     struct access access[ACCESSES];
 };
@@ -36,7 +37,6 @@ struct random_order *random_order_create(const struct random_program *program)
     if (order != NULL) {
         order->program = program;
         order->used[OUTSIDE] = true;
-        order->origin = -1;
         memset(order->latest, 0xff, sizeof(order->latest));
         memset(order->notified, 0xff, sizeof(order->notified));
     }
@@ -192,10 +192,13 @@ static void follow(struct random_order *order, const struct random_task *task, u
     switch (task->kind) {
     case RANDOM_SEGMENT:
         order->used[lane] = true;
-        if (order->origin >= 0) {
-            merge(order->clock[lane], order->clock[order->origin]);
+        if (!task->beside) {
+            memcpy(order->begun, order->ended, sizeof(order->begun));
         }
-        order->origin = (int)lane;
+        merge(order->clock[lane], order->begun);
+        break;
+    case RANDOM_GRAPH_END:
+        merge(order->ended, order->clock[lane]);
         break;
     case RANDOM_BODY:
         order->used[lane] = true;

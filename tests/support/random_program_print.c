@@ -49,6 +49,9 @@ static void print_operands(const struct random_program *p, const struct random_t
 {
     for (unsigned v = 0; v < (task->group != 0 ? p->variants : 1); v++) {
         const struct random_args *args = &task->args[v];
+        if (task->kind == RANDOM_GROUP || task->kind == RANDOM_GROUP_END) {
+            break;
+        }
         fprintf(to, "%s", v > 0 ? ";  or" : "");
         if (task->kind == RANDOM_COLLECTIVE && task->op != RANDOM_BARRIER) {
             fprintf(to, " of %u", args->count);
@@ -104,6 +107,9 @@ static void print_task(const struct random_program *p, const struct random_task 
         fprintf(to, "%s", kinds[task->kind]);
         break;
     }
+    fprintf(to, "%s%s%s%s", task->beside ? " beside the last" : "",
+            task->held && task->kind == RANDOM_GROUP ? ", held until it is updated" : "",
+            task->tuned ? ", tuned" : "", task->disabled ? ", disabled" : "");
     print_operands(p, task, to);
 }
 

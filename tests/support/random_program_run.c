@@ -56,7 +56,12 @@ static void open_runner(struct random_runner *r, struct rank *rank)
         must(aclrtCreateEventExWithFlag(&r->outside[0][e], ACL_EVENT_SYNC));
         must(aclrtCreateEventExWithFlag(&r->outside[1][e], ACL_EVENT_SYNC));
     }
-    must(aclrtCreateEventExWithFlag(&r->hop, ACL_EVENT_SYNC));
+    for (unsigned e = 0; e < RANDOM_HOPS; e++) {
+        must(aclrtCreateEventExWithFlag(&r->hop[e], ACL_EVENT_SYNC));
+    }
+    for (unsigned e = 0; e < RANDOM_HOLDS; e++) {
+        must(aclrtCreateEventWithFlag(&r->hold[e], ACL_EVENT_EXTERNAL));
+    }
     r->kernel = random_kernel();
     for (unsigned n = 0; with_notifies(r) && n < RANDOM_NOTIFIES; n++) {
         must(aclrtCreateNotify(&r->notify[n], 0));
@@ -78,7 +83,12 @@ static void close_runner(struct random_runner *r)
         must(aclrtDestroyEvent(r->outside[0][e]));
         must(aclrtDestroyEvent(r->outside[1][e]));
     }
-    must(aclrtDestroyEvent(r->hop));
+    for (unsigned e = 0; e < RANDOM_HOPS; e++) {
+        must(aclrtDestroyEvent(r->hop[e]));
+    }
+    for (unsigned e = 0; e < RANDOM_HOLDS; e++) {
+        must(aclrtDestroyEvent(r->hold[e]));
+    }
     for (unsigned n = 0; with_notifies(r) && n < RANDOM_NOTIFIES; n++) {
         must(aclrtDestroyNotify(r->notify[n]));
     }
@@ -100,30 +110,80 @@ static void close_runner(struct random_runner *r)
 
 // ---- runs ----
 
-// Submits everything, each segment as `replayed` says.
+// The value writes of the outside that the segment at `first` waits for: a replay may be queued
+// before them.
+static void write_outside(struct random_runner *r, unsigned first, unsigned round)
+{
+    const struct random_program *p = r->program;
+    for (unsigned i = first; i-- > 0 && p->task[i].kind != RANDOM_GRAPH_END;) {
+        if (p->task[i].kind == RANDOM_VALUE_WRITE) {
+            random_issue(r, i, i + 1, round, false);
+        }
+    }
+}
+
+static void submit_segment(struct random_runner *r, unsigned first, unsigned round, unsigned on)
+{
+    const unsigned end = random_block_end(r->program, first);
+    const unsigned segment = r->program->task[first].value;
+    if (!r->replayed[segment]) {
+        random_hop(r, on, 0);
+        write_outside(r, first, round);
+        random_issue(r, first + 1, end, round, false);
+        random_hop(r, 0, on);
+        return;
+    }
+    must(aclmdlRIExecuteAsync(r->graph[segment], r->stream[on]));
+    if (random_chance(&r->source, 10)) {
+        rank_sleep_us(100); // it comes to its waits
+    }
+    write_outside(r, first, round);
+    random_release(r, first, round);
+}
+
+// Whether the segment after the one at `first` runs beside it.
+static bool is_joined(const struct random_program *p, unsigned first)
+{
+    for (unsigned i = first + 1; i < p->tasks; i++) {
+        if (p->task[i].kind == RANDOM_SEGMENT) {
+            return p->task[i].beside;
+        }
+    }
+    return false;
+}
+
+// Submits everything, each segment as `replayed` says. Begins and ends on stream 0.
 static void submit(struct random_runner *r, unsigned round)
 {
     const struct random_program *p = r->program;
+    const unsigned replay_on = round % 2 == 0 ? p->replay_on : 0;
     unsigned on = 0;
     random_defaults(r);
     for (unsigned i = 0; i < p->tasks; i++) {
-        if (p->task[i].kind != RANDOM_SEGMENT) {
-            random_issue(r, i, i + 1, round, false);
+        const struct random_task *task = &p->task[i];
+        if (task->kind != RANDOM_SEGMENT) {
+            if (task->kind != RANDOM_VALUE_WRITE) {
+                random_issue(r, i, i + 1, round, false);
+            }
             continue;
         }
-        const unsigned end = random_block_end(p, i);
-        const unsigned segment = p->task[i].value;
-        const unsigned next = r->replayed[segment] ? p->replay_on : 0;
-        random_hop(r, on, next);
-        on = next;
-        if (r->replayed[segment]) {
-            must(aclmdlRIExecuteAsync(r->graph[segment], r->stream[on]));
+        if (task->beside) {
+            submit_segment(r, i, round, RANDOM_STREAM_BESIDE);
         } else {
-            random_issue(r, i + 1, end, round, false);
+            const unsigned next = r->replayed[task->value] ? replay_on : 0;
+            random_hop(r, on, next);
+            on = next;
+            if (is_joined(p, i)) {
+                random_hop(r, on, RANDOM_STREAM_BESIDE);
+            }
+            submit_segment(r, i, round, on);
         }
-        i = end;
+        if (task->beside && !is_joined(p, i)) {
+            random_hop(r, RANDOM_STREAM_BESIDE, on);
+        }
+        i = random_block_end(p, i);
     }
-    random_hop(r, on, 0); // a next round may follow
+    random_hop(r, on, 0);
 }
 
 static void finish(struct random_runner *r)

@@ -29,6 +29,8 @@ struct random_control {
     _Atomic uint64_t done;            /* programs that rank 0 has run */
 };
 
+#define RANDOM_HOPS 64
+
 /* The operands of a host function. */
 struct random_call {
     enum random_function function;
@@ -45,7 +47,9 @@ struct random_runner {
     aclrtEvent event[RANDOM_EVENTS];
     aclrtEvent outside[2][RANDOM_OUTSIDE_EVENTS]; /* for eager segments and for graphs: their flags
                                                      are fixed */
-    aclrtEvent hop;
+    aclrtEvent hop[RANDOM_HOPS];
+    unsigned hops;
+    aclrtEvent hold[RANDOM_HOLDS];
     aclrtNotify notify[RANDOM_NOTIFIES];
     aclrtFuncHandle kernel;
     uint8_t *slab[3]; /* device, pinned, pageable */
@@ -97,8 +101,19 @@ void random_hop(struct random_runner *runner, unsigned from, unsigned to);
 /** random_capture: the segment that begins at `first`. */
 aclmdlRI random_capture(struct random_runner *runner, unsigned first);
 
-/** random_update: give the groups the operands of a round. */
+/** random_update: give groups and tuned tasks the operands of a round. random_release: the same for
+ * the held groups of the segment that begins at `first`, whose replay is queued. */
 void random_update(struct random_runner *runner, unsigned round);
+void random_release(struct random_runner *runner, unsigned first, unsigned round);
+
+/** random_tune: give the tuned tasks the operands of a round. random_disable: those of a new graph
+ * that shall not run. */
+void random_tune(struct random_runner *runner, unsigned round);
+void random_disable(struct random_runner *runner, unsigned first, aclmdlRI graph);
+
+/** random_kernel_call: the arguments of a kernel. */
+struct random_call random_kernel_call(const struct random_runner *runner,
+        const struct random_task *task, const struct random_args *args, bool graph);
 
 /* Memory: where the buffers are, their data, and the comparison. */
 void random_place(struct random_runner *runner);
