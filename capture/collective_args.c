@@ -105,8 +105,7 @@ rp_status rp_collective_args_change(const char *api, const struct rp_op *op,
     }
     st = rp_op_make(&call, comm, out);
     if (st == RP_OK) {
-        rp_expand_keep(comm, out->list);
-        rp_expand_keep(comm, out->tail);
+        rp_expand_hold(comm, out->list, out->tail);
         out->record.graph = op->record.graph;
         out->record.task = op->record.task;
     }

@@ -16,7 +16,7 @@ void rp_collective_args_fill(const struct rp_op *op, struct reprise_collective_a
 /**
  * rp_collective_args_change: what `op` becomes by `args`, checked as by the
  * operator's call. `api` is the call's name for the sentence. `out` shares the
- * reference of `op` to the communicator; its lists are kept.
+ * reference of `op` to the communicator; its lists are held for it.
  *
  *   RP_ENULL   a buffer is NULL
  *   RP_EPARAM  the operator, type, reduction, root or communicator differs; the

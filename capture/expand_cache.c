@@ -2,6 +2,7 @@
 
 #include "capture/expand_cache.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 #include "kernels/dtype.h"
 
 #define BUCKETS 128
-#define ENTRIES_MAX 256 // beyond it, lists that are not in use are dropped
+#define ENTRIES_MAX 256 // that no graph holds; beyond it, those not in use are dropped
 
 // Rank, size and window are the same for all of a communicator's lists.
 struct shape {
@@ -24,12 +25,14 @@ struct shape {
 struct entry {
     struct entry *next;
     struct shape shape;
-    bool kept; // a graph has it
+    uint32_t holds; // by ops of graphs
     struct rp_task_list *list;
 };
 
 struct rp_expand_cache {
     uint32_t entries;
+    uint32_t held;        // entries with holds
+    struct entry *recent; // held or released last: graphs repeat themselves; NULL: none
     struct entry *bucket[BUCKETS];
 };
 
@@ -88,11 +91,12 @@ static bool idle(struct rp_comm *comm, struct rp_comm_extra *extra)
 
 static void drop_unused(struct rp_expand_cache *cache)
 {
+    cache->recent = NULL;
     for (unsigned b = 0; b < BUCKETS; b++) {
         struct entry **link = &cache->bucket[b];
         while (*link != NULL) {
             struct entry *entry = *link;
-            if (entry->kept) {
+            if (entry->holds != 0) {
                 link = &entry->next;
                 continue;
             }
@@ -182,27 +186,61 @@ rp_status rp_expand_cached(struct rp_comm *comm, const struct rp_expand_request 
     if (extra->expansions == NULL) {
         st = rp_fail(RP_ENOMEM, "no memory for the expansion cache of %s", comm->name);
     } else {
-        if (RP_UNLIKELY(extra->expansions->entries >= ENTRIES_MAX) && idle(comm, extra)) {
-            drop_unused(extra->expansions);
+        struct rp_expand_cache *cache = extra->expansions;
+        if (RP_UNLIKELY(cache->entries - cache->held >= ENTRIES_MAX) && idle(comm, extra)) {
+            drop_unused(cache);
         }
-        st = find_both(extra->expansions, request, list, tail);
+        st = find_both(cache, request, list, tail);
     }
     pthread_mutex_unlock(&extra->lock);
     return st;
 }
 
-void rp_expand_keep(struct rp_comm *comm, const struct rp_task_list *list)
+static struct entry *entry_of(struct rp_expand_cache *cache, const struct rp_task_list *list)
+{
+    if (cache->recent != NULL && cache->recent->list == list) {
+        return cache->recent;
+    }
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct entry *entry = cache->bucket[b]; entry != NULL; entry = entry->next) {
+            if (entry->list == list) {
+                cache->recent = entry;
+                return entry;
+            }
+        }
+    }
+    return NULL;
+}
+
+// One hold more or less.
+static void change_holds(struct rp_comm *comm, const struct rp_task_list *list, bool more)
 {
     struct rp_comm_extra *extra = list == NULL ? NULL : rp_comm_extra_of(comm);
     if (extra == NULL) {
         return;
     }
     pthread_mutex_lock(&extra->lock);
-    for (unsigned b = 0; extra->expansions != NULL && b < BUCKETS; b++) {
-        for (struct entry *entry = extra->expansions->bucket[b]; entry != NULL;
-                entry = entry->next) {
-            entry->kept = entry->kept || entry->list == list;
-        }
+    struct rp_expand_cache *cache = extra->expansions;
+    struct entry *entry = cache == NULL ? NULL : entry_of(cache, list);
+    if (entry != NULL && more) {
+        cache->held += entry->holds++ == 0;
+    } else if (entry != NULL) {
+        assert(entry->holds != 0);
+        cache->held -= --entry->holds == 0;
     }
     pthread_mutex_unlock(&extra->lock);
+}
+
+void rp_expand_hold(
+        struct rp_comm *comm, const struct rp_task_list *list, const struct rp_task_list *tail)
+{
+    change_holds(comm, list, true);
+    change_holds(comm, tail, true);
+}
+
+void rp_expand_release(
+        struct rp_comm *comm, const struct rp_task_list *list, const struct rp_task_list *tail)
+{
+    change_holds(comm, list, false);
+    change_holds(comm, tail, false);
 }

@@ -6,8 +6,8 @@
  * same few shapes again and again; a program whose shapes never repeat must not
  * fill the memory, so a full cache drops what nobody can be using.
  *
- * A list lives as long as queued work may run it, or for ever once a graph has
- * recorded it (until the communicator is freed).
+ * A list lives as long as queued work may run it or a graph holds it, and at the
+ * longest as long as the communicator.
  */
 
 #include "base/status.h"
@@ -34,7 +34,13 @@ RP_MUST_USE rp_status rp_expand_cached(struct rp_comm *comm,
         const struct rp_expand_request *request, const struct rp_task_list **list,
         const struct rp_task_list **tail);
 
-/** rp_expand_keep: a graph has recorded `list` (NULL: nothing): it stays with the communicator. */
-void rp_expand_keep(struct rp_comm *comm, const struct rp_task_list *list);
+/**
+ * rp_expand_hold: a graph, or an update of one, has an op with these lists (NULL: none) of `comm`:
+ * they stay until rp_expand_release. The caller's reference of the communicator covers both.
+ */
+void rp_expand_hold(
+        struct rp_comm *comm, const struct rp_task_list *list, const struct rp_task_list *tail);
+void rp_expand_release(
+        struct rp_comm *comm, const struct rp_task_list *list, const struct rp_task_list *tail);
 
 #endif

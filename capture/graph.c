@@ -96,13 +96,16 @@ struct rp_graph *rp_graph_from_id(uint32_t id)
 
 static void free_ops(struct rp_graph *graph)
 {
-    if (graph->op_borrowed) {
-        return;
-    }
     for (uint32_t i = 0; i < graph->op_count; i++) {
-        rp_comm_unref(graph->op[i].comm);
+        const struct rp_op *op = &graph->op[i];
+        rp_expand_release(op->comm, op->list, op->tail);
+        if (!graph->op_borrowed) {
+            rp_comm_unref(op->comm);
+        }
     }
-    rp_free(graph->op);
+    if (!graph->op_borrowed) {
+        rp_free(graph->op);
+    }
 }
 
 static void free_recording(struct rp_graph *graph)
@@ -177,8 +180,7 @@ static rp_status add_op(struct rp_graph *graph, const struct rp_op *op, uint32_t
         return st;
     }
     rp_comm_ref(op->comm);
-    rp_expand_keep(op->comm, op->list);
-    rp_expand_keep(op->comm, op->tail);
+    rp_expand_hold(op->comm, op->list, op->tail);
     struct rp_op *copy = &graph->op[graph->op_count];
     *copy = *op;
     copy->record.graph = graph->root->id;
@@ -224,9 +226,9 @@ rp_status rp_graph_add_edge(
     if (st != RP_OK) {
         return st;
     }
-    const struct rp_task task = { .insn = { .kind = RP_INSN_EDGE_SIGNAL,
-                                          .index = graph->edge_count,
-                                          .u.event.event = event } };
+    const struct rp_task task = {
+        .insn = { .kind = RP_INSN_EDGE_SIGNAL, .index = graph->edge_count, .u.event.event = event }
+    };
     uint32_t node;
     st = rp_graph_add_task(graph, lane, &task, &node);
     if (st != RP_OK) {
@@ -279,9 +281,8 @@ rp_status rp_graph_add_cond(struct rp_graph *graph, struct rp_cond *handle, uint
         }
     }
     graph->root->sub_count += count;
-    graph->cond[graph->cond_count] = (struct rp_graph_cond){
-        .handle = handle, .type = type, .count = count, .sub = sub
-    };
+    graph->cond[graph->cond_count] =
+            (struct rp_graph_cond){ .handle = handle, .type = type, .count = count, .sub = sub };
     *index = graph->cond_count++;
     return RP_OK;
 }

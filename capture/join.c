@@ -2,7 +2,11 @@
 
 #include "capture/join.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
+#include "capture/graph_json_task.h"
+#include "kernels/record.h"
 #include "replay/event.h"
 
 /* The edge that a lane's last node signals, or NULL when its last node is no record. */
@@ -34,6 +38,14 @@ static bool spread(struct rp_graph *graph)
     return changed;
 }
 
+/* What a task is called in the report. */
+static const char *task_name(const struct rp_graph *graph, uint32_t node)
+{
+    const struct rp_insn *insn = &graph->node[node].insn;
+    return insn->kind == RP_INSN_COLLECTIVE ? rp_op_kind_name(graph->op[insn->index].record.op)
+                                            : rp_graph_json_type(&graph->node[node]);
+}
+
 static rp_status unjoined(const struct rp_graph *graph, uint32_t lane)
 {
     const struct rp_graph_lane *side = &graph->lane[lane];
@@ -44,12 +56,15 @@ static rp_status unjoined(const struct rp_graph *graph, uint32_t lane)
                       : edge == NULL     ? "its last task is not an event record"
                       : edge->waits == 0 ? "nobody waits for the event that it records last"
                                          : "the waits for its last event do not lead to the origin";
-    const uint32_t task = side->last_node == UINT32_MAX ? 0 : graph->node[side->last_node].seq;
+    char last[64] = "it has no task";
+    if (side->last_node != UINT32_MAX) {
+        snprintf(last, sizeof last, "its last call is task %u of the capture, %s",
+                graph->node[side->last_node].seq, task_name(graph, side->last_node));
+    }
     return rp_fail(RP_EUNJOINED,
-            "stream %d (handle %p), forked by event %u, was not joined to stream %d: %s (its last "
-            "call is task %u of the capture)",
+            "stream %d (handle %p), forked by event %u, was not joined to stream %d: %s (%s)",
             side->stream_id, (void *)side->stream, side->fork_event, graph->lane[0].stream_id, why,
-            task);
+            last);
 }
 
 rp_status rp_capture_check_joined(struct rp_graph *graph)

@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "capture/capture.h"
 #include "capture/comm_config.h"
 #include "capture/comm_extra.h"
 #include "capture/expand_cache.h"
@@ -269,6 +270,18 @@ static void log_entry(
             comm->rank, stream->id, comm->name, comm->device_id);
 }
 
+// Want of memory while the operator is made is want of memory for its task: a capture that went on
+// would end as a graph that lacks it.
+static rp_status lose_capture(struct rp_stream *stream, rp_status st)
+{
+    pthread_mutex_lock(&stream->context->capture_lock);
+    if (stream->capture != NULL) {
+        (void)rp_capture_invalidate(stream->capture, st);
+    }
+    pthread_mutex_unlock(&stream->context->capture_lock);
+    return st;
+}
+
 static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
 {
     const struct rp_matrix_row *row = rp_matrix_row(call->op);
@@ -279,7 +292,7 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
     st = st != RP_OK ? st : rp_comm_status(comm);
     st = st != RP_OK ? st : make_op(call, comm, row, &op);
     if (st != RP_OK) {
-        return st;
+        return st == RP_ENOMEM && stream != NULL ? lose_capture(stream, st) : st;
     }
     log_entry(call, comm, stream);
     const struct rp_task task = { .insn = { .kind = RP_INSN_COLLECTIVE }, .op = &op };

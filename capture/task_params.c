@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "capture/collective_args.h"
+#include "capture/expand_cache.h"
 #include "capture/graph_info.h"
 #include "capture/introspect.h"
 #include "capture/task.h"
@@ -371,6 +372,7 @@ static rp_status set_collective(const char *api, struct rp_graph *graph, uint32_
     struct rp_op changed_op;
     const rp_status st = rp_collective_args_change(api, op, &args, &changed_op);
     if (st == RP_OK) {
+        rp_expand_release(op->comm, op->list, op->tail);
         *op = changed_op;
     }
     return st;

@@ -27,7 +27,8 @@ struct change {
     uint8_t kind; /* RP_INSN_KERNEL or RP_INSN_COLLECTIVE */
     union {
         struct rp_launch *launch; /* referenced; after the change: the one before */
-        struct rp_op op;          /* its communicator is referenced, its lists are kept */
+        struct rp_op op; /* its communicator and lists are held; after the change: the lists of
+                            the one before */
     } now;
     union {
         struct rp_insn *insn; /* KERNEL; NULL: the task was disabled */
@@ -56,7 +57,9 @@ static void free_update(struct rp_update *update)
         if (change->kind == RP_INSN_KERNEL) {
             rp_launch_unref(change->now.launch);
         } else {
-            rp_comm_unref(change->now.op.comm);
+            const struct rp_op *op = &change->now.op;
+            rp_expand_release(op->comm, op->list, op->tail);
+            rp_comm_unref(op->comm);
         }
     }
     if (update->program != NULL) {
@@ -151,8 +154,7 @@ static rp_status collect(struct rp_update *update, const struct rp_task *task)
     } else {
         change->now.op = *task->op;
         rp_comm_ref(task->op->comm);
-        rp_expand_keep(task->op->comm, task->op->list);
-        rp_expand_keep(task->op->comm, task->op->tail);
+        rp_expand_hold(task->op->comm, task->op->list, task->op->tail);
     }
     update->change_count++;
     update->submitted++;
@@ -300,11 +302,16 @@ static bool is_inside(const struct rp_update *update)
     return lane->pc != update->begin || lane->progress != 0 || lane->coll.phase != RP_COLL_TURN;
 }
 
-/* What cannot change is not written either: others look at it without the baton. */
-static void change_op(struct rp_op *op, const struct rp_op *now)
+/* What cannot change is not written either: others look at it without the baton. The lists change
+ * places, and whoever drops the update releases those before. */
+static void change_op(struct rp_op *op, struct rp_op *now)
 {
+    const struct rp_task_list *const list = op->list;
+    const struct rp_task_list *const tail = op->tail;
     op->list = now->list;
     op->tail = now->tail;
+    now->list = list;
+    now->tail = tail;
     op->send = now->send;
     op->recv = now->recv;
     op->timeout_ns = now->timeout_ns;
