@@ -298,6 +298,51 @@ Test(flat, changes_of_one_graph_leave_nothing, .timeout = 300)
     run_flat(change, soak_rounds(2000, 100000));
 }
 
+// Ever new counts are ever new task lists of HOST_TS. A list is kept as long as the graph has it,
+// and the cache of a communicator holds a few hundred more.
+#define LISTS_BYTES (512 * 1024)
+#define COUNTS 3000
+
+static void new_counts_rank(struct rank *rank)
+{
+    struct setting s;
+    size_t early_bytes = 0;
+    uint32_t *send = NULL;
+    uint32_t *recv = NULL;
+    open_setting(&s, rank);
+    open_changing(&s);
+    must(aclrtMalloc((void **)&send, COUNTS * 4, ACL_MEM_MALLOC_HUGE_FIRST));
+    must(aclrtMalloc((void **)&recv, COUNTS * 4, ACL_MEM_MALLOC_HUGE_FIRST));
+    memset(send, 1, COUNTS * 4);
+    for (unsigned round = 0; round < COUNTS; round++) {
+        const uint64_t count = 1 + round;
+        must(aclmdlRICaptureTaskUpdateBegin(rank->stream, s.group));
+        must(HcclAllReduce(send, recv, count, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_SUM, rank->comm,
+                rank->stream));
+        must(aclmdlRICaptureTaskUpdateEnd(rank->stream));
+        replay(s.graph, rank->stream);
+        must(aclrtSynchronizeStream(rank->stream));
+        must_hold(recv[count - 1] == 0x01010101u * rank->count, "count %llu: %x",
+                (unsigned long long)count, recv[count - 1]);
+        if (round == COUNTS / 3) {
+            early_bytes = usage_now().heap_bytes;
+        }
+    }
+    const size_t late_bytes = usage_now().heap_bytes;
+    must_hold(late_bytes <= early_bytes + LISTS_BYTES, "the heap grew from %zu to %zu bytes",
+            early_bytes, late_bytes);
+    must(aclmdlRIDestroy(s.graph));
+    must(aclrtFree(send));
+    must(aclrtFree(recv));
+    close_setting(&s);
+}
+
+Test(flat, updates_with_ever_new_counts_keep_few_lists, .timeout = 300)
+{
+    struct rank_job job = { .ranks = 2, .fn = new_counts_rank };
+    in_both_expansions(&job);
+}
+
 // ---- Graphs built by hand ----
 
 static void build(struct setting *s, unsigned round)
