@@ -6,6 +6,7 @@
 #include "capture/build.h"
 
 #include <acl/acl_rt.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -435,6 +436,24 @@ rp_status rp_build_end(struct rp_graph *graph)
     }
     pthread_mutex_unlock(lock);
     return st;
+}
+
+void rp_build_explain(const struct rp_graph *graph, char *text, size_t bytes)
+{
+    pthread_mutex_t *lock = &graph->context->capture_lock;
+    pthread_mutex_lock(lock);
+    const struct rp_graph_lane *unbound = NULL;
+    for (uint32_t lane = 0; lane < graph->lane_count && unbound == NULL; lane++) {
+        unbound = graph->lane[lane].stream == NULL ? &graph->lane[lane] : NULL;
+    }
+    if (unbound != NULL) {
+        snprintf(text, bytes, "its stream %d was unbound", unbound->stream_id);
+    } else if (find_end(graph) == RP_NODE_NOWHERE) {
+        snprintf(text, bytes, "aclmdlRIEndTask did not mark its end before aclmdlRIBuildEnd");
+    } else {
+        snprintf(text, bytes, "a change of its tasks failed");
+    }
+    pthread_mutex_unlock(lock);
 }
 
 // ---- starting over ----

@@ -36,6 +36,9 @@ RP_MUST_USE rp_status rp_build_end_task(struct rp_graph *graph, struct rp_stream
  */
 RP_MUST_USE rp_status rp_build_end(struct rp_graph *graph);
 
+/** rp_build_explain: for a sentence, why a built graph in FAULT cannot run. */
+void rp_build_explain(const struct rp_graph *graph, char *text, size_t bytes);
+
 /** rp_build_clean: forget the tasks of a stream that is bound to a graph which is still built.
  * RP_EBOUND: the graph is built already. A stream that is not bound has nothing to forget. */
 RP_MUST_USE rp_status rp_build_clean(struct rp_stream *stream);

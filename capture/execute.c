@@ -40,11 +40,11 @@ static rp_status find_graph(const char *api, aclmdlRI model, struct rp_graph **o
 
 static rp_status refuse_fault(const char *api, const struct rp_graph *graph)
 {
-    return rp_fail(RP_EGRAPHSTATE, "%s: graph %u cannot run: %s", api, graph->id,
-            graph->kind == RP_GRAPH_BUILT
-                    ? "its end was not marked by aclmdlRIEndTask before aclmdlRIBuildEnd, a stream "
-                      "of it was unbound, or a change of its tasks failed"
-                    : "a change of its tasks failed");
+    char why[96] = "a change of its tasks failed";
+    if (graph->kind == RP_GRAPH_BUILT) {
+        rp_build_explain(graph, why, sizeof(why));
+    }
+    return rp_fail(RP_EGRAPHSTATE, "%s: graph %u cannot run: %s", api, graph->id, why);
 }
 
 static rp_status check_ready(const char *api, const struct rp_graph *graph)
@@ -165,13 +165,19 @@ static rp_status execute(aclmdlRI model, int32_t timeout_ms)
     if (st != RP_OK) {
         return st;
     }
+    const uint32_t id = graph->id; // a thread that does not wait for the run may destroy it
     struct rp_stream *stream = graph->context->default_stream;
     st = rp_stream_replay(stream, graph->program);
     if (st != RP_OK) {
         return st;
     }
-    return rp_stream_drain(
+    st = rp_stream_await(
             stream, timeout_ms == -1 ? UINT64_MAX : (uint64_t)timeout_ms * RP_NS_PER_MS);
+    return st == RP_ESYNCTIMEOUT
+                   ? rp_fail(st,
+                             "%s: graph %u, or what is before it on the default stream, goes on",
+                             api, id)
+                   : st;
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout)

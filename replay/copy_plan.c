@@ -68,5 +68,5 @@ rp_status rp_copy_pageable(struct rp_stream *stream, const struct rp_task *task,
                                      call);
     }
     const rp_status st = rp_capture_unsafe_allowed(stream->context, call, RP_EBLOCKASYNC);
-    return st == RP_OK ? rp_stream_drain(stream, UINT64_MAX) : st;
+    return st == RP_OK ? rp_stream_await(stream, UINT64_MAX) : st;
 }

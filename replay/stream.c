@@ -248,6 +248,21 @@ rp_status rp_stream_drain(struct rp_stream *stream, uint64_t timeout_ns)
     return st == RP_OK ? rp_stream_take_failure(stream) : st;
 }
 
+static void hold(void *stream)
+{
+    rp_stream_ref(stream);
+}
+
+rp_status rp_stream_await(struct rp_stream *stream, uint64_t timeout_ns)
+{
+    if (!rp_handle_ref(RP_HANDLE_STREAM, stream, hold)) {
+        return rp_fail(RP_EHANDLE, "stream %p was destroyed meanwhile", (void *)stream);
+    }
+    const rp_status st = rp_stream_drain(stream, timeout_ns);
+    rp_stream_unref(stream);
+    return st;
+}
+
 // A stream that ends has no thread for callbacks any more. Those still queued are not called.
 static void end_subscription(struct rp_stream *stream)
 {
@@ -430,11 +445,6 @@ static rp_status resolve_for_wait(
     return RP_OK;
 }
 
-static void hold(void *stream)
-{
-    rp_stream_ref(stream);
-}
-
 static rp_status synchronize(aclrtStream handle, const char *call, int32_t timeout_ms)
 {
     struct rp_stream *stream;
@@ -443,18 +453,12 @@ static rp_status synchronize(aclrtStream handle, const char *call, int32_t timeo
         return rp_fail(
                 RP_EPARAM, "timeout is %d ms; it can be -1 (no limit) or more than 0", timeout_ms);
     }
-    rp_status st = resolve_for_wait(handle, call, &stream, &waits);
+    const rp_status st = resolve_for_wait(handle, call, &stream, &waits);
     if (st != RP_OK || !waits) {
         return st;
     }
-    // Another thread may end the stream by force while this one waits for it.
-    if (!rp_handle_ref(RP_HANDLE_STREAM, stream, hold)) {
-        return rp_fail(RP_EHANDLE, "%s: stream %p was destroyed meanwhile", call, handle);
-    }
-    st = rp_stream_drain(
+    return rp_stream_await(
             stream, timeout_ms == -1 ? UINT64_MAX : (uint64_t)timeout_ms * RP_NS_PER_MS);
-    rp_stream_unref(stream);
-    return st;
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream)

@@ -200,4 +200,8 @@ void rp_stream_free_staged(struct rp_stream *stream, bool all);
  */
 RP_MUST_USE rp_status rp_stream_drain(struct rp_stream *stream, uint64_t timeout_ns);
 
+/** rp_stream_await: the same for a call of the program, during which another thread may end the
+ * stream. RP_EHANDLE: it has done so before. */
+RP_MUST_USE rp_status rp_stream_await(struct rp_stream *stream, uint64_t timeout_ns);
+
 #endif

@@ -4,6 +4,7 @@
 #include "support/build_case.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define WORDS 256
@@ -178,6 +179,22 @@ Test(build_rules, without_end_task_it_ends_but_does_not_run)
     cr_assert(ne(ptr, strstr(aclGetRecentErrMsg(), "aclmdlRIEndTask"), NULL));
     ANSWERS(107005, aclrtLaunchHostFunc(stream, count_call, NULL));
     cr_assert(eq(int, calls, 0));
+    WORKS(aclmdlRIDestroy(graph));
+}
+
+Test(build_rules, the_sentence_says_why_it_cannot_run)
+{
+    aclmdlRI graph = begin_graph();
+    aclrtStream stream = bound_stream(graph, HEAD);
+    aclrtStream other = bound_stream(graph, HEAD);
+    int32_t id = -1;
+    char want[64];
+    end_graph(graph, stream);
+    WORKS(aclrtStreamGetId(other, &id));
+    WORKS(aclmdlRIUnbindStream(graph, other));
+    ANSWERS(507011, aclmdlRIExecute(graph, -1));
+    snprintf(want, sizeof(want), "its stream %d was unbound", id);
+    cr_assert(ne(ptr, strstr(aclGetRecentErrMsg(), want), NULL));
     WORKS(aclmdlRIDestroy(graph));
 }
 

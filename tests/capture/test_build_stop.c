@@ -152,6 +152,29 @@ Test(build_stop, a_function_of_the_graph_stops_it)
     free_labels(labels);
 }
 
+// The stream that is waited for goes, too; the address sanitizer looks on.
+Test(build_stop, a_forced_reset_ends_who_waits_for_a_graph)
+{
+    const struct labels labels = make_labels(1);
+    pthread_t thread;
+    void *answer = NULL;
+    aclmdlRI graph = begin_graph();
+    aclrtStream stream = bound_stream(graph, HEAD);
+    WORKS(aclrtLaunchHostFunc(stream, count_call, NULL));
+    WORKS(aclrtSetLabel(labels.label[0], stream));
+    switch_label(labels, device_bytes(sizeof(uint32_t)), stream);
+    end_graph(graph, stream);
+    cr_assert(eq(int, pthread_create(&thread, NULL, execute_thread, graph), 0));
+    while (atomic_load(&calls) == 0) {
+        usleep(1000);
+    }
+    WORKS(aclrtResetDeviceForce(0));
+    cr_assert(eq(int, pthread_join(thread, &answer), 0));
+    cr_assert(eq(int, *(int *)answer, 107023));
+    WORKS(aclmdlRIDestroy(graph));
+    free_labels(labels);
+}
+
 static void *destroy_thread(void *graph)
 {
     static int answer;

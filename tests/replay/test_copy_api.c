@@ -1,9 +1,11 @@
 // Copies and fills: arguments, directions, when they run, what capture modes say.
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "replay/context.h"
 #include "replay/stream.h"
@@ -224,6 +226,34 @@ Test(copy_api, a_failed_stream_is_told_by_a_pageable_copy, .init = with_memory, 
     WORKS(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
     WORKS(aclrtStreamWaitEventWithTimeout(stream, event, 1));
     ANSWERS(107019, aclrtMemcpyAsync(device, 8, pageable, 8, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+}
+
+static void *copy_thread(void *arg)
+{
+    static int answer;
+    (void)arg;
+    if (aclrtSetDevice(0) != 0) {
+        return NULL;
+    }
+    answer = aclrtMemcpyAsync(device, 8, pageable, 8, ACL_MEMCPY_HOST_TO_DEVICE, NULL);
+    return &answer;
+}
+
+// The stream that is waited for goes, too; the address sanitizer looks on.
+Test(copy_api, a_forced_reset_ends_a_pageable_copy, .init = with_memory, .timeout = 30)
+{
+    aclrtEvent event;
+    pthread_t thread;
+    void *answer = NULL;
+    WORKS(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
+    WORKS(aclrtStreamWaitEvent(NULL, event)); // nobody records it
+    cr_assert(eq(int, pthread_create(&thread, NULL, copy_thread, NULL), 0));
+    usleep(50000);
+    WORKS(aclrtResetDeviceForce(0));
+    cr_assert(eq(int, pthread_join(thread, &answer), 0));
+    const int code = *(int *)answer;
+    // 107002: it was so late that its context was gone already.
+    cr_assert(code == 107023 || code == 107002, "%d", code);
 }
 
 // ---- rows ----
