@@ -79,7 +79,7 @@ static uint32_t emit_bound(struct writer *w, struct rp_insn insn)
 static uint32_t emit_label_switch(struct writer *w, struct rp_insn insn)
 {
     insn.index = w->targets;
-    w->targets += insn.u.label_switch.list->count;
+    w->targets += insn.u.label_switch.max + 1;
     return emit(w, &insn);
 }
 
@@ -178,32 +178,36 @@ static void write_lanes(struct writer *w, const struct rp_plan *plan)
     w->program->lane_first[plan->size.lanes] = w->end;
 }
 
-/* Where `label` stands. It was checked when the graph was built that it stands somewhere. */
-static struct rp_target find_label(const struct rp_part *part, const struct rp_label *label)
+/* Each label learns where it stands; all that are switched to stand somewhere, or the graph would
+ * not have been accepted. */
+static void place_labels(const struct rp_part *part)
 {
-    struct rp_target target = { 0 };
     for (uint32_t n = 0; n < part->graph->node_count; n++) {
         const struct rp_node *node = &part->graph->node[n];
-        if (node->insn.kind == RP_INSN_LABEL && node->insn.u.label.label == label) {
-            target.lane = part->lane_first + node->lane;
-            target.pc = part->node[n].at;
+        if (node->insn.kind == RP_INSN_LABEL) {
+            node->insn.u.label.label->lane = part->lane_first + node->lane;
+            node->insn.u.label.label->pc = part->node[n].at;
         }
     }
-    return target;
 }
 
 /* Labels are a built graph's, which has no sub-graphs. */
 static void resolve_targets(struct rp_program *program, const struct rp_part *part)
 {
+    if (program->target_count == 0) {
+        return;
+    }
+    place_labels(part);
     const uint32_t insns = program->lane_first[program->lane_count];
-    for (uint32_t i = 0; program->target_count != 0 && i < insns; i++) {
+    for (uint32_t i = 0; i < insns; i++) {
         const struct rp_insn *insn = &program->insn[i];
         if (insn->kind != RP_INSN_LABEL_SWITCH) {
             continue;
         }
-        const struct rp_label_list *list = insn->u.label_switch.list;
-        for (uint32_t l = 0; l < list->count; l++) {
-            program->target[insn->index + l] = find_label(part, list->label[l]);
+        for (uint32_t l = 0; l <= insn->u.label_switch.max; l++) {
+            const struct rp_label *label = insn->u.label_switch.list->label[l];
+            program->target[insn->index + l] =
+                    (struct rp_target){ .lane = label->lane, .pc = label->pc };
         }
     }
 }

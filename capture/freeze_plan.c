@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "capture/cond.h"
-#include "replay/label.h"
 
 #define CLOCK_WORDS_MAX (1u << 24) // beyond this the clocks are not worth their memory
 
@@ -387,7 +386,7 @@ static void add_part_size(struct rp_plan *plan, struct rp_part *part)
         if (insn->kind == RP_INSN_EVENT_RECORD || insn->kind == RP_INSN_EVENT_WAIT) {
             size->bounds++;
         } else if (insn->kind == RP_INSN_LABEL_SWITCH) {
-            size->targets += insn->u.label_switch.list->count;
+            size->targets += insn->u.label_switch.max + 1;
         }
     }
 }

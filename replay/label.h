@@ -22,6 +22,8 @@ struct rp_label {
     /* The graph that aclrtSetLabel has put it into, capture's object; it stands in one place. Under
      * the context's capture_lock. NULL: none. */
     const void *placed;
+    /* Where it stands in that graph's program; capture's, while it freezes the graph. */
+    uint32_t lane, pc;
 };
 
 struct rp_label_list {

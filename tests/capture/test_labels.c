@@ -405,6 +405,37 @@ Test(labels, of_a_process_are_65535)
     }
 }
 
+// What a graph costs to freeze does not grow with labels times tasks: the pairs here are 2^34.
+Test(labels, many_switches_among_many_labels_freeze_at_once, .timeout = 20)
+{
+    static aclrtLabel all[65535];
+    aclrtLabelList list = NULL;
+    aclmdlRI graph = begin_graph();
+    aclrtStream stream = bound_stream(graph, HEAD);
+    uint32_t *which = device_bytes(sizeof(uint32_t));
+    for (int i = 0; i < 65535; i++) {
+        WORKS(aclrtCreateLabel(&all[i]));
+    }
+    WORKS(aclrtCreateLabelList(all, 65535, &list));
+    for (int i = 0; i < 4; i++) {
+        WORKS(aclrtSwitchLabelByIndex(which, 65535, list, stream));
+    }
+    for (int i = 0; i < 65535; i++) {
+        WORKS(aclrtSetLabel(all[i], stream));
+        if (i == 65000) {
+            WORKS(aclrtLaunchHostFunc(stream, count_call, NULL));
+        }
+    }
+    end_graph(graph, stream);
+    *which = 65000;
+    WORKS(aclmdlRIExecute(graph, -1));
+    cr_assert(eq(int, calls, 1));
+    *which = 65001;
+    WORKS(aclmdlRIExecute(graph, -1));
+    cr_assert(eq(int, calls, 1)); // it stands behind the function
+    WORKS(aclmdlRIDestroy(graph));
+}
+
 // ---- what is refused ----
 
 Test(labels, codes_of_labels_and_lists)
