@@ -75,8 +75,8 @@ static rp_status check_capturing(const struct rp_graph *graph)
                 graph->id);
     }
     if (graph->capture == NULL) {
-        return rp_fail(RP_EPARAM, "aclmdlRICondHandleCreate: graph %u is not being captured",
-                graph->id);
+        return rp_fail(
+                RP_EPARAM, "aclmdlRICondHandleCreate: graph %u is not being captured", graph->id);
     }
     if (graph->capture->invalidated) {
         return rp_fail(RP_EPARAM,
@@ -86,8 +86,8 @@ static rp_status check_capturing(const struct rp_graph *graph)
     return RP_OK;
 }
 
-static rp_status create(aclmdlRI model, uint32_t value, aclmdlRICondHandleFlag flag,
-        aclmdlRICondHandle *out)
+static rp_status create(
+        aclmdlRI model, uint32_t value, aclmdlRICondHandleFlag flag, aclmdlRICondHandle *out)
 {
     if (model == NULL || out == NULL) {
         return rp_fail(RP_EINVAL, "aclmdlRICondHandleCreate: %s is NULL",
@@ -100,8 +100,8 @@ static rp_status create(aclmdlRI model, uint32_t value, aclmdlRICondHandleFlag f
     }
     struct rp_graph *graph = rp_graph_from_handle(model);
     if (graph == NULL) {
-        return rp_fail(RP_EHANDLE,
-                "aclmdlRICondHandleCreate: %p is no graph, or a destroyed one", model);
+        return rp_fail(
+                RP_EHANDLE, "aclmdlRICondHandleCreate: %p is no graph, or a destroyed one", model);
     }
     pthread_mutex_t *lock = &graph->context->capture_lock;
     pthread_mutex_lock(lock);
@@ -148,10 +148,17 @@ static rp_status get_word(aclmdlRICondHandle handle, uint64_t **out)
         return rp_fail(RP_EINVAL, "aclmdlRICondHandleGetCondPtr: ptr is NULL");
     }
     const rp_status st = find("aclmdlRICondHandleGetCondPtr", handle, &cond);
-    if (st == RP_OK) {
-        *out = (uint64_t *)cond->word;
+    if (st != RP_OK) {
+        return st;
     }
-    return st;
+    // acquire: pairs with the store in rp_context_destroy.
+    if (atomic_load_explicit(&cond->graph->context->destroyed, memory_order_acquire)) {
+        return rp_fail(RP_EGRAPHCTX,
+                "aclmdlRICondHandleGetCondPtr: the condition of graph %u ended with its context",
+                cond->graph->id);
+    }
+    *out = (uint64_t *)cond->word;
+    return RP_OK;
 }
 
 aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t **ptr)
@@ -196,8 +203,8 @@ static rp_status check_stream(const struct rp_stream *stream, const struct rp_co
 {
     const struct rp_capture *capture = stream->capture;
     if (capture == NULL) {
-        return rp_fail(RP_ENOTCAPTURED, "aclmdlRIAddCondTask: stream %d is not capturing",
-                stream->id);
+        return rp_fail(
+                RP_ENOTCAPTURED, "aclmdlRIAddCondTask: stream %d is not capturing", stream->id);
     }
     if (capture->graph != cond->graph) {
         return rp_fail(RP_EPARAM,
@@ -213,8 +220,8 @@ static rp_status check_stream(const struct rp_stream *stream, const struct rp_co
 }
 
 /* The conditional goes through the stream's table like any task: what refuses those refuses it. */
-static rp_status add(struct rp_stream *stream, struct rp_cond *cond,
-        const aclmdlRICondTaskParams *params)
+static rp_status add(
+        struct rp_stream *stream, struct rp_cond *cond, const aclmdlRICondTaskParams *params)
 {
     struct rp_graph *graph = cond->graph;
     pthread_mutex_t *lock = &stream->context->capture_lock;
@@ -239,8 +246,7 @@ static rp_status add(struct rp_stream *stream, struct rp_cond *cond,
     return st;
 }
 
-static rp_status add_task(
-        const aclmdlRICondTaskParams *params, aclrtStream handle, uint32_t flags)
+static rp_status add_task(const aclmdlRICondTaskParams *params, aclrtStream handle, uint32_t flags)
 {
     struct rp_stream *stream = NULL;
     struct rp_cond *cond = NULL;

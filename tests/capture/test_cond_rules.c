@@ -61,6 +61,25 @@ Test(cond_rules, handles)
     assert_usable(NULL);
 }
 
+Test(cond_rules, a_condition_ends_with_its_context)
+{
+    aclrtContext context = NULL;
+    aclrtStream stream = NULL;
+    aclmdlRI graph = NULL;
+    aclmdlRICondHandle handle = NULL;
+    uint64_t *word = NULL;
+    ok(aclrtCreateContext(&context, 0));
+    ok(aclrtCreateStream(&stream));
+    begin(stream, RELAXED);
+    ok(aclmdlRICondHandleCreate(capture_graph(stream), 0, (aclmdlRICondHandleFlag)0, &handle));
+    ok(aclmdlRICaptureEnd(stream, &graph));
+    ok(aclmdlRICondHandleGetCondPtr(handle, &word));
+    ok(aclrtDestroyContext(context));
+    // Where the word was may be the memory of others now.
+    refused(aclmdlRICondHandleGetCondPtr(handle, &word), ACL_ERROR_RT_MODEL_CONTEXT, "context");
+    ok(aclmdlRIDestroy(graph));
+}
+
 Test(cond_rules, a_built_or_invalidated_graph_has_no_handles)
 {
     aclmdlRICondHandle handle = NULL;
