@@ -258,7 +258,7 @@ static void issue_order(struct random_runner *r, const struct random_task *task,
 void random_issue(struct random_runner *r, unsigned first, unsigned end, unsigned round, bool graph)
 {
     const struct random_program *p = r->program;
-    for (unsigned i = first; i < end; i++) {
+    for (unsigned i = first; i < end && (!graph || i < r->cut); i++) {
         const struct random_task *task = &p->task[i];
         if ((task->ranks >> r->rank->id & 1) == 0 || (task->disabled && !graph)) {
             continue;
@@ -275,16 +275,20 @@ void random_issue(struct random_runner *r, unsigned first, unsigned end, unsigne
     }
 }
 
-aclmdlRI random_capture(struct random_runner *r, unsigned first)
+aclError random_capture_part(struct random_runner *r, unsigned first, aclmdlRI *graph)
 {
-    const struct random_task *begin = &r->program->task[first];
-    aclrtStream stream = random_stream(r, begin->lane);
+    aclrtStream stream = random_stream(r, r->program->task[first].lane);
     const unsigned end = random_block_end(r->program, first);
-    aclmdlRI graph = NULL;
     must(aclmdlRICaptureBegin(stream, (aclmdlRICaptureMode)r->program->mode));
     random_cond_handles(r, first + 1, end);
     random_issue(r, first + 1, end, 0, true);
-    must(aclmdlRICaptureEnd(stream, &graph));
+    return aclmdlRICaptureEnd(stream, graph);
+}
+
+aclmdlRI random_capture(struct random_runner *r, unsigned first)
+{
+    aclmdlRI graph = NULL;
+    must(random_capture_part(r, first, &graph));
     random_disable(r, first, graph);
     return graph;
 }

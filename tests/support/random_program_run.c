@@ -43,7 +43,9 @@ static bool with_notifies(const struct random_runner *r)
 
 static void open_runner(struct random_runner *r, struct rank *rank)
 {
-    *r = (struct random_runner){ .rank = rank, .source = random_begin(rank->id) };
+    *r = (struct random_runner){
+        .rank = rank, .cut = RANDOM_TASKS, .source = random_begin(rank->id)
+    };
     must(aclrtSetDevice(rank->device));
     open_comms(r);
     for (unsigned s = 0; s < RANDOM_STREAMS; s++) {
@@ -320,6 +322,9 @@ static void run_program(struct random_runner *r)
     bool known[RANDOM_ROUNDS] = { false };
     random_place(r);
     random_prepare_calls(r);
+    for (unsigned cuts = 0; cuts < p->cuts; cuts++) {
+        random_cut(r);
+    }
     for (unsigned way = 0; way < 2; way++) {
         const bool replay = (way == 0) == p->graph_first;
         if (replay && p->capture_early) {

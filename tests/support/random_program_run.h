@@ -57,6 +57,7 @@ struct random_runner {
     struct random_source source; /* of this rank alone */
     /* of the program that is run */
     struct random_program *program;
+    unsigned cut; /* captures end before this task */
     uint8_t *address[RANDOM_BUFFERS];
     uint64_t *word[RANDOM_BUFFERS]; /* of conditions in graphs */
     aclmdlRICondHandle cond[RANDOM_BUFFERS];
@@ -100,6 +101,13 @@ void random_hop(struct random_runner *runner, unsigned from, unsigned to);
 
 /** random_capture: the segment that begins at `first`. */
 aclmdlRI random_capture(struct random_runner *runner, unsigned first);
+
+/** random_capture_part: the same up to task `runner->cut`. Answers what the end of the capture
+ * does. */
+aclError random_capture_part(struct random_runner *runner, unsigned first, aclmdlRI *graph);
+
+/** random_cut: a capture that is ended too early. */
+void random_cut(struct random_runner *runner);
 
 /** random_update: give groups and tuned tasks the operands of a round. random_release: the same for
  * the held groups of the segment that begins at `first`, whose replay is queued. */
