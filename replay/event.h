@@ -96,6 +96,10 @@ static inline const _Atomic uint64_t *rp_event_reached(const struct rp_event *ev
     return event->common != NULL ? &event->common->reached : &event->reached;
 }
 
+/** rp_event_check_recorder: RP_EREMOTE: nobody will reach `ticket`, for the process that had drawn
+ *  it has ended. Makes system calls; for who has waited long. */
+RP_MUST_USE rp_status rp_event_check_recorder(const struct rp_event *event, uint64_t ticket);
+
 /** rp_event_share: `event`, which nobody else has yet, is one of several processes. Takes `share`
  *  over. */
 void rp_event_share(struct rp_event *event, struct rp_share *share);

@@ -9,6 +9,9 @@
 #include "replay/device.h"
 #include "replay/event.h"
 #include "replay/prof.h"
+#include "replay/share.h"
+
+#define PEER_LOOK_NS (50 * RP_NS_PER_MS)
 
 // The latest record at the time of the call.
 struct point {
@@ -32,6 +35,13 @@ static bool reached(void *arg)
     return atomic_load_explicit(rp_event_reached(point->event), memory_order_seq_cst) >=
            point->ticket;
 }
+
+// A wait of the host for it.
+struct vigil {
+    struct point point;
+    uint64_t next_look_ns; // at the process that is to record it
+    bool abandoned;
+};
 
 static rp_status resolve(aclrtEvent handle, const char *name, struct rp_event **out)
 {
@@ -193,6 +203,34 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 
 // ---- waiting ----
 
+// Another process that was to record the event may end without a word, so it is looked at, too.
+static bool settled(void *arg)
+{
+    struct vigil *vigil = arg;
+    if (reached(&vigil->point)) {
+        return true;
+    }
+    const struct rp_event *event = vigil->point.event;
+    const uint64_t now_ns = event->share == NULL ? 0 : rp_now_ns();
+    if (now_ns >= vigil->next_look_ns) {
+        vigil->next_look_ns = now_ns + PEER_LOOK_NS;
+        vigil->abandoned = rp_share_abandoned(event->share, vigil->point.ticket) != 0;
+    }
+    return vigil->abandoned;
+}
+
+static rp_status wait_for(
+        struct rp_device *device, const struct rp_event *event, int32_t timeout_ms)
+{
+    struct vigil vigil = {
+        .point = latest(event),
+        .next_look_ns = event->share == NULL ? UINT64_MAX : rp_now_ns() + PEER_LOOK_NS,
+    };
+    const rp_status st = rp_device_wait(device, settled, &vigil,
+            timeout_ms == -1 ? UINT64_MAX : (uint64_t)timeout_ms * RP_NS_PER_MS, RP_EEVENTTIMEOUT);
+    return st == RP_OK && vigil.abandoned ? rp_event_check_recorder(event, vigil.point.ticket) : st;
+}
+
 static rp_status synchronize(aclrtEvent handle, int32_t timeout_ms)
 {
     struct rp_event *event;
@@ -223,8 +261,7 @@ static rp_status synchronize(aclrtEvent handle, int32_t timeout_ms)
         return st;
     }
     rp_event_ref(event); // it may be destroyed meanwhile
-    st = rp_device_wait(device, reached, &point,
-            timeout_ms == -1 ? UINT64_MAX : (uint64_t)timeout_ms * RP_NS_PER_MS, RP_EEVENTTIMEOUT);
+    st = wait_for(device, event, timeout_ms);
     rp_event_unref(event);
     return st;
 }

@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "replay/callback.h"
 #include "replay/scheduler.h"
+#include "replay/share.h"
 #include "replay/stream.h"
 
 // An eager call steps its own task for at most this long, and does not spin for a peer at all where
@@ -180,10 +181,15 @@ static uint64_t number_record(struct rp_stream *stream, struct rp_event *event)
     // relaxed: compared only, by waits of threads that are ordered with this one.
     atomic_store_explicit(&event->last_stream, stream, memory_order_relaxed);
     // seq_cst [E1]: pairs with the looks at `recorded` and `reached` of who waits or asks.
-    return atomic_fetch_add_explicit(
-                   event->common != NULL ? &event->common->recorded : &event->recorded, 1,
-                   memory_order_seq_cst) +
-           1;
+    const uint64_t number =
+            atomic_fetch_add_explicit(
+                    event->common != NULL ? &event->common->recorded : &event->recorded, 1,
+                    memory_order_seq_cst) +
+            1;
+    if (RP_UNLIKELY(event->share != NULL)) {
+        rp_share_note_record(event->share, number);
+    }
+    return number;
 }
 
 static rp_status record_event(struct rp_stream *stream, struct rp_event *event)

@@ -39,6 +39,19 @@ rp_status rp_task_event_record(struct rp_step *step)
     return RP_OK;
 }
 
+rp_status rp_event_check_recorder(const struct rp_event *event, uint64_t ticket)
+{
+    const int32_t pid = event->share == NULL ? 0 : rp_share_abandoned(event->share, ticket);
+    // It may have reached the event as the last thing that it did.
+    if (pid == 0 || atomic_load_explicit(rp_event_reached(event), memory_order_seq_cst) >= ticket) {
+        return RP_OK;
+    }
+    return rp_fail(RP_EREMOTE,
+            "event %" PRIu32 " is not recorded any more: process %" PRId32
+            " was to do so and has ended",
+            event->id, pid);
+}
+
 static bool is_over(const struct rp_event *event, uint64_t ticket)
 {
     if (event->kind == RP_EVENT_FLAG) {
@@ -78,6 +91,10 @@ rp_status rp_task_event_wait(struct rp_step *step)
     if (waited_ns >= (lane->progress + 1) * RP_STALL_NS) {
         lane->progress++;
         rp_order_check(step->device, step->stream, event);
+        const rp_status st = rp_event_check_recorder(event, ticket);
+        if (st != RP_OK) {
+            return st;
+        }
     }
     return RP_AGAIN;
 }
