@@ -199,6 +199,7 @@ struct random_program {
     bool graph_first;   /* the first use of the buffers is a replay */
     bool capture_early; /* while eager work is under way */
     bool destroy_early; /* graphs are destroyed while their replays are queued */
+    bool built;         /* where possible, some ranks build segments instead of capturing them */
     unsigned cuts;      /* captures that are ended too early, before all else */
     uint8_t replay_on;  /* stream */
     uint8_t mode;       /* aclmdlRICaptureMode */

@@ -9,7 +9,8 @@
 
 aclrtStream random_stream(const struct random_runner *r, unsigned lane)
 {
-    return r->stream[r->program->lane[lane].stream];
+    const unsigned stream = r->program->lane[lane].stream;
+    return r->building != NULL ? r->building[stream] : r->stream[stream];
 }
 
 void random_hop(struct random_runner *r, unsigned from, unsigned to)
@@ -207,8 +208,9 @@ static void issue_external(struct random_runner *r, const struct random_task *ta
     }
 }
 
-static void issue_order(struct random_runner *r, const struct random_task *task, bool graph)
+static void issue_order(struct random_runner *r, unsigned index, bool graph)
 {
+    const struct random_task *task = &r->program->task[index];
     const bool outside = task->event >= RANDOM_EVENTS;
     aclrtStream stream = random_stream(r, task->lane);
     switch (task->kind) {
@@ -216,14 +218,16 @@ static void issue_order(struct random_runner *r, const struct random_task *task,
         if (outside) {
             issue_outside_record(r, task);
         } else {
-            must(aclrtRecordEvent(r->event[task->event], stream));
+            must(aclrtRecordEvent(
+                    r->building != NULL ? random_flag(r, index) : r->event[task->event], stream));
         }
         break;
     case RANDOM_WAIT:
         if (outside) {
             issue_outside_wait(r, task);
         } else {
-            must(aclrtStreamWaitEvent(stream, r->event[task->event]));
+            must(aclrtStreamWaitEvent(stream,
+                    r->building != NULL ? random_flag(r, task->partner) : r->event[task->event]));
         }
         break;
     case RANDOM_EXTERNAL_RECORD:
@@ -270,7 +274,7 @@ void random_issue(struct random_runner *r, unsigned first, unsigned end, unsigne
             random_issue_cond(r, i, round, graph);
             i = task->partner;
         } else {
-            issue_order(r, task, graph);
+            issue_order(r, i, graph);
         }
     }
 }

@@ -30,6 +30,7 @@ struct random_control {
 };
 
 #define RANDOM_HOPS 64
+#define RANDOM_BUILT_STREAMS 4
 
 /* The operands of a host function. */
 struct random_call {
@@ -50,7 +51,9 @@ struct random_runner {
     aclrtEvent hop[RANDOM_HOPS];
     unsigned hops;
     aclrtEvent hold[RANDOM_HOLDS];
+    aclrtEvent flag[RANDOM_TASKS]; /* of records in built graphs; made when first used */
     aclrtNotify notify[RANDOM_NOTIFIES];
+    aclrtStream bound[RANDOM_SEGMENTS][RANDOM_BUILT_STREAMS];
     aclrtFuncHandle kernel;
     uint8_t *slab[3]; /* device, pinned, pageable */
     uint8_t *image[RANDOM_ROUNDS];
@@ -64,6 +67,8 @@ struct random_runner {
     aclrtTaskGrp group[RANDOM_TASKS];
     unsigned variant[RANDOM_TASKS]; /* of each group, as the graph has it */
     aclmdlRI graph[RANDOM_SEGMENTS];
+    bool is_built[RANDOM_SEGMENTS];
+    const aclrtStream *building;    /* the streams of a graph that is being built */
     bool replayed[RANDOM_SEGMENTS]; /* how the last run ran each segment */
     struct random_call call[RANDOM_TASKS];
 };
@@ -105,6 +110,12 @@ aclmdlRI random_capture(struct random_runner *runner, unsigned first);
 /** random_capture_part: the same up to task `runner->cut`. Answers what the end of the capture
  * does. */
 aclError random_capture_part(struct random_runner *runner, unsigned first, aclmdlRI *graph);
+
+/** random_can_build: whether the segment needs nothing that only captures have. random_build: build
+ * it. random_flag: the event of a record in it. */
+bool random_can_build(const struct random_program *program, unsigned first);
+aclmdlRI random_build(struct random_runner *runner, unsigned first);
+aclrtEvent random_flag(struct random_runner *runner, unsigned record);
 
 /** random_cut: a capture that is ended too early. */
 void random_cut(struct random_runner *runner);
