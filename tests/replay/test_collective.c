@@ -286,7 +286,8 @@ Test(collective, a_failure_in_a_graph_names_replay_and_task, .timeout = 30)
     float *data[2] = { local_alloc(&ranks.rank[0], 64), local_alloc(&ranks.rank[1], 64) };
     struct rp_program *program[2];
     for (uint32_t r = 0; r < 2; r++) {
-        program[r] = rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = 3, .ops = 3, .comms = 1 });
+        program[r] = rp_program_create(
+                &(struct rp_program_size){ .lanes = 1, .insns = 3, .ops = 3, .comms = 1 });
         program[r]->id = 12;
         program[r]->lane_first[1] = 3;
         program[r]->comm[0] = ranks.rank[r].comm;
