@@ -168,7 +168,9 @@ void random_issue_data(
         issue_kernel(r, task, args, graph, stream);
         break;
     default:
-        must(aclrtLaunchHostFunc(stream, run_call, &r->call[index]));
+        must(r->program->served && r->building == NULL
+                        ? aclrtLaunchCallback(run_call, &r->call[index], ACL_CALLBACK_BLOCK, stream)
+                        : aclrtLaunchHostFunc(stream, run_call, &r->call[index]));
         break;
     }
 }

@@ -69,6 +69,7 @@ static void open_runner(struct random_runner *r, struct rank *rank)
                 &r->bound[s / RANDOM_BUILT_STREAMS][s % RANDOM_BUILT_STREAMS], 0,
                 ACL_STREAM_PERSISTENT));
     }
+    random_serve_begin(r);
     r->kernel = random_kernel();
     for (unsigned n = 0; with_notifies(r) && n < RANDOM_NOTIFIES; n++) {
         must(aclrtCreateNotify(&r->notify[n], 0));
@@ -83,6 +84,7 @@ static void open_runner(struct random_runner *r, struct rank *rank)
 
 static void close_runner(struct random_runner *r)
 {
+    random_serve_end(r);
     for (unsigned e = 0; e < RANDOM_EVENTS; e++) {
         must(aclrtDestroyEvent(r->event[e]));
     }
@@ -341,6 +343,7 @@ static void run_program(struct random_runner *r)
     bool known[RANDOM_ROUNDS] = { false };
     random_place(r);
     random_prepare_calls(r);
+    random_serve_choose(r);
     for (unsigned cuts = 0; cuts < p->cuts; cuts++) {
         random_cut(r);
     }

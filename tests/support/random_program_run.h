@@ -7,6 +7,8 @@
  * hold. Communicators, streams and events live through many programs.
  */
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +47,12 @@ struct random_runner {
     struct rank *rank;
     HcclComm comm[RANDOM_COMMS];
     aclrtStream stream[RANDOM_STREAMS];
+    aclrtStream plain[RANDOM_LANE_STREAMS]; /* the first of `stream` are these, or those: */
+    aclrtStream served[RANDOM_LANE_STREAMS];
+    pthread_t server;
+    sem_t subscribed;
+    _Atomic bool served_out;
+    aclError server_answer;
     aclrtEvent event[RANDOM_EVENTS];
     aclrtEvent outside[2][RANDOM_OUTSIDE_EVENTS]; /* for eager segments and for graphs: their flags
                                                      are fixed */
@@ -116,6 +124,12 @@ aclError random_capture_part(struct random_runner *runner, unsigned first, aclmd
 bool random_can_build(const struct random_program *program, unsigned first);
 aclmdlRI random_build(struct random_runner *runner, unsigned first);
 aclrtEvent random_flag(struct random_runner *runner, unsigned record);
+
+/** random_serve_begin, random_serve_end: a thread of the runner that runs callbacks.
+ * random_serve_choose: the streams that the program wants. */
+void random_serve_begin(struct random_runner *runner);
+void random_serve_end(struct random_runner *runner);
+void random_serve_choose(struct random_runner *runner);
 
 /** random_cut: a capture that is ended too early. */
 void random_cut(struct random_runner *runner);
