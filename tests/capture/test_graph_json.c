@@ -2,6 +2,7 @@
 // says is in it, and what `reprise graph` needs to draw it.
 
 #include "support/acl_test.h"
+#include "support/build_case.h"
 
 #include <fcntl.h>
 #include <hccl/hccl.h>
@@ -16,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/util.h"
+#include "capture/graph.h"
 
 #define BYTES 256
 #define RELAXED ACL_MODEL_RI_CAPTURE_MODE_RELAXED
@@ -409,6 +411,173 @@ Test(graph_json, sub_graphs_follow_their_conditional_on_rows_of_their_own)
     arg_number(events, 0, "Model Id", ids[1]);
     json_decref(events);
     WORKS(aclmdlRIDestroy(graph));
+}
+
+/* The index of the first event of that type; it fails when there is none. */
+static size_t find_type(const json_t *events, const char *type)
+{
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        if (strcmp(json_string_value(arg(events, i, "Task Type")), type) == 0) {
+            return i;
+        }
+    }
+    cr_assert(false, "there is no %s", type);
+    return 0;
+}
+
+Test(graph_json, a_condition_tells_its_word_and_its_default)
+{
+    aclmdlRI graph = NULL, sub = NULL;
+    aclmdlRICondHandle handle = NULL;
+    uint64_t *word = NULL;
+    char address[32];
+    for (int with = 0; with < 2; with++) {
+        WORKS(aclmdlRICaptureBegin(a, RELAXED));
+        WORKS(aclmdlRICaptureGetInfo(a, NULL, &graph));
+        WORKS(aclmdlRICondHandleCreate(graph, 7, (aclmdlRICondHandleFlag)with, &handle));
+        WORKS(aclmdlRICondHandleGetCondPtr(handle, &word));
+        const aclmdlRICondTaskParams params = {
+            .handle = handle, .type = ACL_MODEL_RI_COND_TYPE_WHILE, .size = 1, .modelRIArray = &sub
+        };
+        WORKS(aclmdlRIAddCondTask(params, a, 0));
+        WORKS(aclmdlRICaptureEnd(a, &graph));
+        json_t *events = dump(graph, VERBOSE);
+        snprintf(address, sizeof address, "%p", (void *)word);
+        arg_is(events, 0, "Condition", "WHILE");
+        arg_is(events, 0, "Condition Addr", address);
+        if (with == 0) {
+            no_arg(events, 0, "Default Value");
+        } else {
+            arg_number(events, 0, "Default Value", 7);
+        }
+        json_decref(events);
+        WORKS(aclmdlRIDestroy(graph));
+    }
+}
+
+Test(graph_json, labels_have_numbers_and_a_switch_lists_where_it_leads)
+{
+    aclrtLabel labels[3];
+    aclrtLabelList list = NULL;
+    uint32_t *which = device_bytes(sizeof *which);
+    aclmdlRI graph = begin_graph();
+    aclrtStream first = bound_stream(graph, HEAD);
+    aclrtStream second = bound_stream(graph, ON_DEMAND);
+    char name[32], address[32];
+    for (int i = 0; i < 3; i++) {
+        WORKS(aclrtCreateLabel(&labels[i]));
+    }
+    WORKS(aclrtCreateLabelList(labels, 3, &list));
+    WORKS(aclrtSetLabel(labels[1], first));
+    WORKS(aclrtActiveStream(second, first));
+    WORKS(aclrtSwitchStream(which, ACL_RT_LESS, which, ACL_RT_SWITCH_INT32, second, NULL, first));
+    WORKS(aclrtSwitchLabelByIndex(which, 2, list, first));
+    WORKS(aclrtSetLabel(labels[0], first));
+    WORKS(aclrtMemsetAsync(other, BYTES, 3, BYTES, second));
+    end_graph(graph, first);
+
+    json_t *events = dump(graph, VERBOSE);
+    const int64_t of_first = json_integer_value(arg(events, 0, "Label Id"));
+    const int64_t of_second = json_integer_value(arg(events, 4, "Label Id"));
+    snprintf(name, sizeof name, "LABEL_SET_%" PRId64, of_first);
+    cr_assert(eq(str, (char *)text(events, 0, "name"), name));
+    arg_number(events, 1, "Active Stream Id", id_of(second));
+    arg_number(events, 2, "Active Stream Id", id_of(second));
+    snprintf(address, sizeof address, "%p", (void *)which);
+    arg_is(events, 2, "Compare", "<");
+    arg_is(events, 2, "Left Addr", address);
+    arg_is(events, 3, "Index Addr", address);
+    arg_number(events, 3, "Max Value", 2); // as given to the call
+    json_t *expected = json_pack("[I, I]", (json_int_t)of_second, (json_int_t)of_first);
+    cr_assert(json_equal(arg(events, 3, "Label Ids"), expected));
+    json_decref(expected);
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(aclrtDestroyLabelList(list));
+    for (int i = 0; i < 3; i++) {
+        WORKS(aclrtDestroyLabel(labels[i]));
+    }
+    WORKS(aclrtFree(which));
+}
+
+Test(graph_json, what_waits_for_the_outside_says_so)
+{
+    aclrtEvent flag = NULL, made[2];
+    aclmdlRI graph = NULL;
+    char name[64];
+    uint32_t id = 0;
+    WORKS(aclrtCreateEventWithFlag(&flag, ACL_EVENT_EXTERNAL));
+    WORKS(aclrtGetEventId(flag, &id));
+    for (int i = 0; i < 2; i++) {
+        WORKS(aclrtCreateEventExWithFlag(&made[i], ACL_EVENT_SYNC));
+    }
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    WORKS(aclrtStreamWaitEvent(a, flag));
+    WORKS(aclrtResetEvent(flag, a));
+    WORKS(aclrtStreamWaitEventWithFlag(a, made[0], 0, ACL_EVENT_WAIT_EXTERNAL));
+    WORKS(aclrtRecordEventWithFlag(made[1], a, ACL_EVENT_RECORD_EXTERNAL));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    json_t *events = dump(graph, SUMMARY);
+    snprintf(name, sizeof name, "EVENT_WAIT_%u", id);
+    cr_assert(eq(str, (char *)text(events, 0, "name"), name));
+    snprintf(name, sizeof name, "EVENT_RESET_%u", id);
+    cr_assert(eq(str, (char *)text(events, 1, "name"), name));
+    cr_assert(eq(sz, find_type(events, "CAPTURE_WAIT_EXTERNAL"), 2));
+    cr_assert(eq(sz, find_type(events, "CAPTURE_RECORD_EXTERNAL"), 3));
+    for (size_t i = 0; i < 4; i++) {
+        const bool external = json_is_true(arg(events, i, "External"));
+        cr_assert(external, "%zu", i);
+    }
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(aclrtDestroyEvent(flag));
+    WORKS(aclrtDestroyEvent(made[0]));
+    WORKS(aclrtDestroyEvent(made[1]));
+
+    const aclmdlRI fork = capture_fork(made); // edges are not external
+    events = dump(fork, SUMMARY);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        no_arg(events, i, "External");
+    }
+    json_decref(events);
+    destroy_fork(fork, made);
+}
+
+Test(graph_json, the_name_of_a_graph_is_with_its_tasks)
+{
+    aclmdlRI graph = NULL;
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    copy_on(a);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    json_t *events = dump(graph, SUMMARY);
+    no_arg(events, 0, "Model Name");
+    json_decref(events);
+    WORKS(aclmdlRISetName(graph, "step \xff 1"));
+    events = dump(graph, SUMMARY);
+    arg_is(events, 0, "Model Name", "step ? 1");
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+}
+
+Test(graph_json, sentences_and_dumps_give_a_task_the_same_number)
+{
+    HcclRootInfo info;
+    HcclComm comm = NULL;
+    aclmdlRI graph = NULL;
+    cr_assert(eq(int, (int)HcclGetRootInfo(&info), 0));
+    cr_assert(eq(int, (int)HcclCommInitRootInfo(1, &info, 0, &comm), 0));
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
+    copy_on(a);
+    cr_assert(eq(int,
+            (int)HcclAllReduce(device, other, 16, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_MAX, comm, a),
+            0));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    json_t *events = dump(graph, SUMMARY);
+    arg_number(events, 1, "Task Id", 2);
+    cr_assert(eq(u32, rp_graph_from_handle(graph)->program->op[0].record.task, 2));
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    cr_assert(eq(int, (int)HcclCommDestroy(comm), 0));
 }
 
 Test(graph_json, a_graph_that_is_still_captured_or_empty_prints_what_there_is)
