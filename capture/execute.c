@@ -233,8 +233,9 @@ static rp_status abort_graph(aclmdlRI model)
     }
     if (st == RP_OK && graph->kind != RP_GRAPH_BUILT) {
         st = rp_fail(RP_EPARAM,
-                "%s: graph %u was captured; only graphs of aclmdlRIBuildBegin can be stopped", api,
-                graph->id);
+                "%s: graph %u was captured; only graphs of aclmdlRIBuildBegin can be stopped by "
+                "this call; aclrtStreamAbort of the stream that runs it stops this one",
+                api, graph->id);
     }
     if (st == RP_OK) {
         st = rp_graph_check_current(api, graph);
@@ -274,9 +275,13 @@ static rp_status destroy(aclmdlRI model)
         return RP_OK;
     }
     const uint32_t id = graph->id;
+    const bool built = graph->kind == RP_GRAPH_BUILT;
     const rp_status kept = rp_handle_add(RP_HANDLE_GRAPH, graph); // it lives on
     return kept != RP_OK ? kept
-                         : rp_fail(st, "aclmdlRIDestroy: graph %u is still queued or running", id);
+                         : rp_fail(st,
+                                   "aclmdlRIDestroy: graph %u is still queued or running; %s "
+                                   "stops a run that does not end",
+                                   id, built ? "aclmdlRIAbort" : "aclrtStreamAbort of its stream");
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI)
