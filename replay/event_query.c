@@ -15,11 +15,11 @@
 
 // The latest record at the time of the call.
 struct point {
-    const struct rp_event *event;
+    struct rp_event *event;
     uint64_t ticket; // 0: never recorded
 };
 
-static struct point latest(const struct rp_event *event)
+static struct point latest(struct rp_event *event)
 {
     return (struct point){
         .event = event,
@@ -31,9 +31,7 @@ static struct point latest(const struct rp_event *event)
 static bool reached(void *arg)
 {
     const struct point *point = arg;
-    // seq_cst [E1]: pairs with the scheduler's store, as a sleeper's second look.
-    return atomic_load_explicit(rp_event_reached(point->event), memory_order_seq_cst) >=
-           point->ticket;
+    return rp_event_is_reached(point->event, point->ticket); // a sleeper's second look, too
 }
 
 // A wait of the host for it.
@@ -84,7 +82,7 @@ static rp_status device_of(const struct rp_event *event, struct rp_device **out)
 }
 
 // Whether the latest record is reached, after one step of the device if it is not yet.
-static rp_status look(const struct rp_event *event, bool *out)
+static rp_status look(struct rp_event *event, bool *out)
 {
     struct point point = latest(event);
     struct rp_device *device;
@@ -219,8 +217,7 @@ static bool settled(void *arg)
     return vigil->abandoned;
 }
 
-static rp_status wait_for(
-        struct rp_device *device, const struct rp_event *event, int32_t timeout_ms)
+static rp_status wait_for(struct rp_device *device, struct rp_event *event, int32_t timeout_ms)
 {
     struct vigil vigil = {
         .point = latest(event),
@@ -284,7 +281,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
 // ---- when ----
 
 // When the latest record was reached.
-static rp_status stamp_of(const struct rp_event *event, uint64_t *stamp_ns)
+static rp_status stamp_of(struct rp_event *event, uint64_t *stamp_ns)
 {
     struct point point = latest(event);
     if (event->kind != RP_EVENT_PLAIN && (event->flags & ACL_EVENT_TIME_LINE) == 0) {

@@ -93,7 +93,7 @@ enum random_feature {
     RANDOM_WITH_HOLDING = 1 << 11,  /* replays that wait for the update of their groups */
     RANDOM_WITH_SERVING = 1 << 12,  /* host functions by aclrtLaunchCallback */
 };
-#define RANDOM_WITH_ALL 0x1effu
+#define RANDOM_WITH_ALL 0x1fffu
 
 enum random_op {
     RANDOM_ALL_REDUCE,
