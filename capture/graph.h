@@ -82,9 +82,11 @@ struct rp_task_params; /* capture/task_params.h */
 struct rp_graph {
     uint64_t magic;
     uint32_t id;
-    uint8_t kind;           /* enum rp_graph_kind */
-    bool op_borrowed;       /* `op` lies in the program */
-    _Atomic uint32_t state; /* enum rp_graph_state */
+    uint8_t kind;            /* enum rp_graph_kind */
+    bool op_borrowed;        /* `op` lies in the program */
+    _Atomic uint32_t state;  /* enum rp_graph_state */
+    _Atomic bool ending;     /* aclmdlRIDestroy waits for its runs: no more are queued */
+    _Atomic uint32_t aborts; /* threads in aclmdlRIAbort */
     struct rp_context *context;
     struct rp_graph *root;      /* itself, but for a sub-graph */
     struct rp_capture *capture; /* while it is captured into; under capture_lock */
