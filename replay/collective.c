@@ -7,7 +7,7 @@
 //
 // What fails, fails the communicator: its first failure is what every op of it delivers, this one
 // too. An op that has announced itself may be in a peer's hands then, so its buffers are held and
-// the failure is kept back until no peer can touch them.
+// the failure is kept back until no peer can touch them. Where peers reach windows alone it is not.
 
 #include "replay/collective.h"
 
@@ -65,6 +65,9 @@ static rp_status give_up(struct rp_coll_run *run, const struct rp_op *op, struct
         return deliver(run, op); // never announced
     }
     hold_buffers(run, op, true);
+    if (!run->held) {
+        return deliver(run, op); // peers reach windows only
+    }
     run->phase = RP_COLL_RELEASE;
     return release(run, op, step);
 }
