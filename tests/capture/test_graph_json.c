@@ -1,10 +1,11 @@
 // aclmdlRIDebugJsonPrint: what a trace viewer asks of the file, what the interface's description
-// says is in it, and what `reprise graph` needs to draw it.
+// says is in it, and what `reprise graph` needs to draw it. The file itself is in
+// test_graph_json_file.c.
 
 #include "support/acl_test.h"
 #include "support/build_case.h"
+#include "support/graph_json_case.h"
 
-#include <fcntl.h>
 #include <hccl/hccl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -12,97 +13,12 @@
 #include <reprise/kernel.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/util.h"
 #include "capture/graph.h"
 
-#define BYTES 256
-#define RELAXED ACL_MODEL_RI_CAPTURE_MODE_RELAXED
-#define SUMMARY ((uint32_t)ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY)
-#define VERBOSE ((uint32_t)ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE)
-
-static aclrtStream a, b;
-static char *device, *other;
-static char path[] = "/tmp/reprise_json_XXXXXX";
-
-static void setup(void)
-{
-    on_device();
-    WORKS(aclrtCreateStream(&a));
-    WORKS(aclrtCreateStream(&b));
-    WORKS(aclrtMalloc((void **)&device, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
-    WORKS(aclrtMalloc((void **)&other, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
-    const int fd = mkstemp(path);
-    cr_assert(ge(int, fd, 0));
-    close(fd);
-}
-
-static void teardown(void)
-{
-    unlink(path);
-    WORKS(aclrtFree(device));
-    WORKS(aclrtFree(other));
-    WORKS(aclrtDestroyStream(a));
-    WORKS(aclrtDestroyStream(b));
-    WORKS(aclrtResetDevice(0));
-}
-
-TestSuite(graph_json, .init = setup, .fini = teardown, .timeout = 60);
-
-static void copy_on(aclrtStream stream)
-{
-    WORKS(aclrtMemcpyAsync(other, BYTES, device, BYTES, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
-}
-
-static json_t *dump(aclmdlRI graph, uint32_t flags)
-{
-    json_error_t error;
-    WORKS(aclmdlRIDebugJsonPrint(graph, path, flags));
-    json_t *events = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    cr_assert(ne(ptr, events, NULL), "line %d: %s", error.line, error.text);
-    cr_assert(eq(int, (int)json_typeof(events), (int)JSON_ARRAY));
-    return events;
-}
-
-static json_t *field(const json_t *events, size_t index, const char *key)
-{
-    json_t *value = json_object_get(json_array_get(events, index), key);
-    cr_assert(ne(ptr, value, NULL), "event %zu has no %s", index, key);
-    return value;
-}
-
-static const char *text(const json_t *events, size_t index, const char *key)
-{
-    return json_string_value(field(events, index, key));
-}
-
-static json_t *arg(const json_t *events, size_t index, const char *key)
-{
-    return json_object_get(field(events, index, "args"), key);
-}
-
-static void arg_is(const json_t *events, size_t index, const char *key, const char *expected)
-{
-    const char *found = json_string_value(arg(events, index, key));
-    cr_assert(ne(ptr, (void *)found, NULL), "event %zu has no %s", index, key);
-    cr_assert(eq(str, (char *)found, (char *)expected), "event %zu, %s", index, key);
-}
-
-static void arg_number(const json_t *events, size_t index, const char *key, int64_t expected)
-{
-    const bool whole = json_is_integer(arg(events, index, key));
-    cr_assert(whole, "event %zu, %s", index, key);
-    cr_assert(eq(i64, json_integer_value(arg(events, index, key)), expected), "event %zu, %s",
-            index, key);
-}
-
-static void no_arg(const json_t *events, size_t index, const char *key)
-{
-    cr_assert(eq(ptr, arg(events, index, key), NULL), "event %zu has %s", index, key);
-}
+TestSuite(graph_json, .init = json_setup, .fini = json_teardown, .timeout = 60);
 
 static int32_t id_of(aclrtStream stream)
 {
@@ -578,91 +494,4 @@ Test(graph_json, sentences_and_dumps_give_a_task_the_same_number)
     json_decref(events);
     WORKS(aclmdlRIDestroy(graph));
     cr_assert(eq(int, (int)HcclCommDestroy(comm), 0));
-}
-
-Test(graph_json, a_graph_that_is_still_captured_or_empty_prints_what_there_is)
-{
-    aclmdlRI graph = NULL;
-    WORKS(aclmdlRICaptureBegin(a, RELAXED));
-    WORKS(aclmdlRICaptureGetInfo(a, NULL, &graph));
-    json_t *events = dump(graph, SUMMARY);
-    cr_assert(eq(sz, json_array_size(events), 0));
-    json_decref(events);
-    copy_on(a);
-    events = dump(graph, SUMMARY);
-    cr_assert(eq(sz, json_array_size(events), 1));
-    json_decref(events);
-    WORKS(aclmdlRICaptureEnd(a, &graph));
-    WORKS(aclmdlRIDebugPrint(graph));
-    WORKS(aclmdlRIDestroy(graph));
-}
-
-Test(graph_json, a_longer_file_is_emptied_first)
-{
-    aclmdlRI graph = NULL;
-    FILE *file = fopen(path, "w");
-    for (int i = 0; i < 10000; i++) {
-        fputs("old text ", file);
-    }
-    fclose(file);
-    WORKS(aclmdlRICaptureBegin(a, RELAXED));
-    copy_on(a);
-    WORKS(aclmdlRICaptureEnd(a, &graph));
-    json_decref(dump(graph, SUMMARY));
-    WORKS(aclmdlRIDestroy(graph));
-}
-
-Test(graph_json, what_cannot_be_opened_or_written_is_said)
-{
-    char fifo[] = "/tmp/reprise_fifo_XXXXXX";
-    aclmdlRI graph = NULL;
-    WORKS(aclmdlRICaptureBegin(a, RELAXED));
-    copy_on(a);
-    WORKS(aclmdlRICaptureEnd(a, &graph));
-    ANSWERS(100000, aclmdlRIDebugJsonPrint(NULL, path, SUMMARY));
-    ANSWERS(100000, aclmdlRIDebugJsonPrint(graph, NULL, SUMMARY));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, path, 2));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "/nowhere/at/all.json", SUMMARY));
-    cr_assert(ne(ptr, strstr(aclGetRecentErrMsg(), "/nowhere/at/all.json"), NULL));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "/tmp", SUMMARY));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "", SUMMARY));
-    cr_assert(ne(ptr, mkdtemp(fifo), NULL));
-    cr_assert(eq(int, rmdir(fifo), 0));
-    cr_assert(eq(int, mkfifo(fifo, 0600), 0));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, fifo, SUMMARY)); // nobody reads: no waiting
-    const int reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, fifo, SUMMARY));
-    close(reader);
-    unlink(fifo);
-    WORKS(aclmdlRIDebugJsonPrint(graph, "/dev/null", SUMMARY));
-    ANSWERS(100004, aclmdlRIDebugJsonPrint(graph, "/dev/full", SUMMARY));
-    WORKS(aclmdlRIDestroy(graph));
-    ANSWERS(107017, aclmdlRIDebugJsonPrint(graph, path, SUMMARY));
-    ANSWERS(107017, aclmdlRIDebugPrint(graph));
-    ANSWERS(100000, aclmdlRIDebugPrint(NULL));
-}
-
-Test(graph_json, debug_print_writes_to_the_log_alone)
-{
-    char log[64], line[4096];
-    char directory[] = "/tmp/reprise_log_XXXXXX";
-    aclmdlRI graph = NULL;
-    bool found = false;
-    cr_assert(ne(ptr, mkdtemp(directory), NULL));
-    rp_log_setup(RP_LOG_INFO, false, directory);
-    WORKS(aclmdlRICaptureBegin(a, RELAXED));
-    copy_on(a);
-    WORKS(aclmdlRICaptureEnd(a, &graph));
-    WORKS(aclmdlRIDebugPrint(graph));
-    snprintf(log, sizeof log, "%s/reprise-%d.log", directory, (int)getpid());
-    FILE *file = fopen(log, "r");
-    cr_assert(ne(ptr, file, NULL));
-    while (fgets(line, sizeof line, file) != NULL) {
-        found = found || strstr(line, "\"Task Type\":\"MEMCPY_ASYNC\"") != NULL;
-    }
-    fclose(file);
-    cr_assert(found);
-    WORKS(aclmdlRIDestroy(graph));
-    unlink(log);
-    rmdir(directory);
 }
