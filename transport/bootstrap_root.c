@@ -26,12 +26,16 @@
 
 #define CLOSING_MS 1000  // for the last words to be read
 #define UNREACHED_MS 100 // a leader that died looks unreachable at first
+// Ranks that disagree are told together with those who have yet to come, as long as these take no
+// longer than this: a process that has been told may end, and the root's takes the listener along.
+#define DISAGREED_MS 5000
 
 enum phase {
-    ROOT_GATHER,   // until every rank has said hello
-    ROOT_EXCHANGE, // until every rank has mapped the others
-    ROOT_PREPARE,  // until every rank has its communicator
-    ROOT_ENDED,    // told everyone; waiting for them to hang up
+    ROOT_GATHER,    // until every rank has said hello
+    ROOT_DISAGREED, // has failed; until every rank has said hello, or the rest takes too long
+    ROOT_EXCHANGE,  // until every rank has mapped the others
+    ROOT_PREPARE,   // until every rank has its communicator
+    ROOT_ENDED,     // told everyone; waiting for them to hang up
 };
 
 // How far a rank has come.
@@ -69,6 +73,7 @@ struct rp_root {
     bool unreached; // some rank cannot speak with its leader
     // From the first hello on.
     uint32_t size; // 0: none yet
+    uint32_t met;  // hellos, of ranks that do not fit, too
     uint32_t arrived;
     uint32_t first_rank;
     struct caller **rank; // [size]
@@ -161,20 +166,15 @@ static void linger(struct rp_root *root)
     }
 }
 
-// Fails the attempt for everyone. Later failures are consequences of the first.
-static void fail(struct rp_root *root, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
-
-static void fail(struct rp_root *root, rp_status status, const char *format, ...)
+static void keep_failure(struct rp_root *root, rp_status status, const char *format, va_list args)
 {
-    if (root->phase == ROOT_ENDED) {
-        return;
-    }
-    va_list args;
-    va_start(args, format);
     vsnprintf(root->sentence, sizeof(root->sentence), format, args);
-    va_end(args);
     rp_log_info("the init of communicator %s failed: %s", root->info.identifier, root->sentence);
     root->status = status;
+}
+
+static void tell_everyone(struct rp_root *root)
+{
     root->phase = ROOT_ENDED;
     rp_list_each(link, &root->callers)
     {
@@ -184,6 +184,40 @@ static void fail(struct rp_root *root, rp_status status, const char *format, ...
         }
     }
     linger(root);
+}
+
+// Fails the attempt for everyone. Later failures are consequences of the first.
+static void fail(struct rp_root *root, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
+
+static void fail(struct rp_root *root, rp_status status, const char *format, ...)
+{
+    if (root->phase == ROOT_ENDED) {
+        return;
+    }
+    if (root->phase != ROOT_DISAGREED) {
+        va_list args;
+        va_start(args, format);
+        keep_failure(root, status, format, args);
+        va_end(args);
+    }
+    tell_everyone(root);
+}
+
+// Those who have come disagree. The rest is waited for a little.
+static void disagree(struct rp_root *root, rp_status status, const char *format, ...)
+        RP_PRINTF(3, 4);
+
+static void disagree(struct rp_root *root, rp_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    keep_failure(root, status, format, args);
+    va_end(args);
+    root->phase = ROOT_DISAGREED;
+    const uint64_t now_ns = rp_now_ns();
+    const uint64_t left_ms =
+            root->deadline_ns > now_ns ? (root->deadline_ns - now_ns) / RP_NS_PER_MS : 0;
+    set_timer(root, rp_min_u64(left_ms, DISAGREED_MS));
 }
 
 static void fail_no_memory(struct rp_root *root)
@@ -282,6 +316,8 @@ static void on_timer(uv_timer_t *timer)
     rp_loop_ran(root->loop);
     if (root->phase == ROOT_ENDED) {
         root_free(root);
+    } else if (root->phase == ROOT_DISAGREED) {
+        tell_everyone(root);
     } else if (root->size == 0) {
         rp_log_info("no rank came to %s in time", root->info.identifier);
         root_free(root);
@@ -329,13 +365,13 @@ static bool fits(struct rp_root *root, const struct rp_hello *hello)
 {
     const struct rp_member *mine = &hello->member;
     if (hello->size != root->size) {
-        fail(root, RP_EPARAM, "the ranks differ in nRanks: rank %u says %u, rank %u says %u",
+        disagree(root, RP_EPARAM, "the ranks differ in nRanks: rank %u says %u, rank %u says %u",
                 root->first_rank, root->size, hello->rank, hello->size);
         return false;
     }
     if (root->rank[hello->rank] != NULL) {
         const struct rp_member *other = &root->roster[hello->rank].member;
-        fail(root, RP_EPARAM,
+        disagree(root, RP_EPARAM,
                 "rank %u came twice: device %d of pid %lld on %s, and device %d of pid %lld on %s",
                 hello->rank, other->device_id, (long long)other->pid, other->host, mine->device_id,
                 (long long)mine->pid, mine->host);
@@ -345,7 +381,7 @@ static bool fits(struct rp_root *root, const struct rp_hello *hello)
         const struct rp_member *other = &root->roster[i].member;
         if (root->rank[i] != NULL && other->device_id == mine->device_id &&
                 memcmp(&other->process, &mine->process, sizeof(mine->process)) == 0) {
-            fail(root, RP_EPARAM,
+            disagree(root, RP_EPARAM,
                     "ranks %u and %u of the communicator are both on device %d of pid %lld", i,
                     hello->rank, mine->device_id, (long long)mine->pid);
             return false;
@@ -357,7 +393,7 @@ static bool fits(struct rp_root *root, const struct rp_hello *hello)
         char sentence[RP_SENTENCE_BYTES];
         if (rp_agreement_difference(&root->agreement, root->first_rank, &hello->agreement,
                     hello->rank, sentence, sizeof(sentence))) {
-            fail(root, RP_EMISMATCH, "%s", sentence);
+            disagree(root, RP_EMISMATCH, "%s", sentence);
             return false;
         }
     }
@@ -418,7 +454,11 @@ static void hello_arrived(struct rp_root *root, struct caller *caller, struct rp
         fail_no_memory(root);
         return;
     }
-    if (!fits(root, &hello)) {
+    root->met++;
+    if (root->phase == ROOT_DISAGREED || !fits(root, &hello)) {
+        if (root->met >= root->size) {
+            tell_everyone(root);
+        }
         return;
     }
     shorten_deadline(root, &hello);

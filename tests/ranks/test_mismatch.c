@@ -381,11 +381,16 @@ Test(mismatch, a_rank_that_comes_late_to_the_init_is_waited_for_or_named)
 
 // ---- Settings that differ ----
 
+// With an argument rank 1 comes when the others have long been found to differ, and learns why,
+// too.
 static void settings_rank(struct rank *rank)
 {
     HcclComm comm = NULL;
     if (rank->id == ODD) {
         setenv("HCCL_BUFFSIZE", "17", 1);
+    }
+    if (rank->arg != NULL && rank->id == 1) {
+        rank_sleep_us(1500 * 1000);
     }
     must(aclrtSetDevice(rank->device));
     const HcclResult result = rank_join(rank, 0, rank->count, rank->id, NULL, &comm);
@@ -401,4 +406,8 @@ Test(mismatch, of_a_setting_is_told_at_init_with_both_values)
 {
     const struct rank_job job = { .ranks = 3, .fn = settings_rank, .env = ENV("HCCL_BUFFSIZE=16") };
     assert_job(&job, "HCCL_BUFFSIZE");
+    const struct rank_job late = {
+        .ranks = 3, .fn = settings_rank, .arg = "late", .env = ENV("HCCL_BUFFSIZE=16")
+    };
+    assert_job(&late, "one rank comes late");
 }
