@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ARRAY_FIRST 8 // elements of an array that grows
+
 // Successes left before the one failure; negative: none is asked for. The count of the process
 // is shared, so its order with other memory does not matter: relaxed throughout.
 static _Thread_local int64_t thread_left = -1;
@@ -57,6 +59,19 @@ void *rp_calloc(size_t count, size_t bytes)
 void *rp_realloc(void *memory, size_t bytes)
 {
     return must_fail() ? NULL : realloc(memory, bytes == 0 ? 1 : bytes);
+}
+
+void *rp_array_room(void *array, uint32_t count, uint32_t *room, size_t bytes)
+{
+    if (count < *room) {
+        return array;
+    }
+    const uint32_t wanted = *room == 0 ? ARRAY_FIRST : 2 * *room;
+    void *larger = wanted < *room ? NULL : rp_realloc(array, wanted * bytes);
+    if (larger != NULL) {
+        *room = wanted;
+    }
+    return larger;
 }
 
 void *rp_aligned_calloc(size_t alignment, size_t bytes)

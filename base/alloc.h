@@ -22,6 +22,12 @@ RP_MUST_USE void *rp_calloc(size_t count, size_t bytes);
 /** rp_realloc: as realloc; on failure the old memory is untouched and still the caller's. */
 RP_MUST_USE void *rp_realloc(void *memory, size_t bytes);
 
+/**
+ * rp_array_room: `array` of *room elements of `bytes` each, `count` of them used, with room for one
+ * more: as it is, or twice as large. NULL without memory: then it is untouched, as *room is.
+ */
+RP_MUST_USE void *rp_array_room(void *array, uint32_t count, uint32_t *room, size_t bytes);
+
 /** rp_aligned_calloc: cleared memory at a multiple of `alignment`, a power of two. */
 RP_MUST_USE void *rp_aligned_calloc(size_t alignment, size_t bytes);
 

@@ -17,15 +17,13 @@ static rp_status own_event(struct rp_capture *capture, struct rp_event *event)
     if (event->capture == capture) {
         return RP_OK;
     }
-    if (capture->event_count == capture->event_cap) {
-        const uint32_t cap = capture->event_cap == 0 ? 8 : 2 * capture->event_cap;
-        struct rp_event **larger = rp_realloc(capture->event, cap * sizeof *larger);
-        if (larger == NULL) {
-            return rp_fail(RP_ENOMEM, "no memory for %u captured events", cap);
-        }
-        capture->event = larger;
-        capture->event_cap = cap;
+    struct rp_event **events = rp_array_room(
+            capture->event, capture->event_count, &capture->event_cap, sizeof *events);
+    if (events == NULL) {
+        return rp_fail(
+                RP_ENOMEM, "no memory for more than %u captured events", capture->event_count);
     }
+    capture->event = events;
     rp_event_ref(event);
     capture->event[capture->event_count++] = event;
     return RP_OK;
@@ -97,15 +95,13 @@ static rp_status own_external(
                     event->id, stream->id);
         }
     }
-    if (capture->external_count == capture->external_cap) {
-        const uint32_t cap = capture->external_cap == 0 ? 8 : 2 * capture->external_cap;
-        struct rp_event **larger = rp_realloc(capture->external, cap * sizeof *larger);
-        if (larger == NULL) {
-            return rp_fail(RP_ENOMEM, "no memory for %u external events", cap);
-        }
-        capture->external = larger;
-        capture->external_cap = cap;
+    struct rp_event **events = rp_array_room(
+            capture->external, capture->external_count, &capture->external_cap, sizeof *events);
+    if (events == NULL) {
+        return rp_fail(
+                RP_ENOMEM, "no memory for more than %u external events", capture->external_count);
     }
+    capture->external = events;
     capture->external[capture->external_count++] = event;
     return RP_OK;
 }

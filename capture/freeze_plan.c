@@ -118,14 +118,11 @@ static rp_status collect_comms(struct rp_plan *plan)
             if (c != plan->size.comms) {
                 continue;
             }
-            if (c == room) {
-                room = room == 0 ? 4 : 2 * room;
-                struct rp_comm **larger = rp_realloc(plan->comm, room * sizeof(*larger));
-                if (larger == NULL) {
-                    return no_memory(graph);
-                }
-                plan->comm = larger;
+            struct rp_comm **comms = rp_array_room(plan->comm, c, &room, sizeof(*comms));
+            if (comms == NULL) {
+                return no_memory(graph);
             }
+            plan->comm = comms;
             plan->comm[plan->size.comms++] = graph->op[o].comm;
         }
     }
@@ -209,15 +206,12 @@ static void planner_fini(struct planner *f)
 
 static rp_status add_link(struct rp_part *part, uint32_t *list, uint32_t edge)
 {
-    if (part->link_count == part->link_cap) {
-        const uint32_t cap = part->link_cap == 0 ? 16 : 2 * part->link_cap;
-        struct rp_plan_link *larger = rp_realloc(part->link, cap * sizeof(*larger));
-        if (larger == NULL) {
-            return no_memory(part->graph);
-        }
-        part->link = larger;
-        part->link_cap = cap;
+    struct rp_plan_link *links =
+            rp_array_room(part->link, part->link_count, &part->link_cap, sizeof *links);
+    if (links == NULL) {
+        return no_memory(part->graph);
     }
+    part->link = links;
     part->link[part->link_count] = (struct rp_plan_link){ .edge = edge, .next = *list };
     *list = part->link_count++;
     return RP_OK;

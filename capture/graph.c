@@ -22,19 +22,12 @@ static _Atomic uint32_t next_graph_id = 1;
 /* Room for one more element of `bytes` each in a doubling array; the old array stays on failure. */
 static rp_status reserve(void **array, uint32_t count, uint32_t *cap, size_t bytes)
 {
-    if (count < *cap) {
-        return RP_OK;
-    }
-    const uint32_t wanted = *cap == 0 ? 16 : *cap * 2;
-    if (wanted < *cap) {
-        return rp_fail(RP_ENOMEM, "a graph of more than %u entries does not fit", *cap);
-    }
-    void *larger = rp_realloc(*array, wanted * bytes);
+    void *larger = rp_array_room(*array, count, cap, bytes);
     if (larger == NULL) {
-        return rp_fail(RP_ENOMEM, "no memory for %u graph entries of %zu bytes", wanted, bytes);
+        return rp_fail(
+                RP_ENOMEM, "no memory for more than %u graph entries of %zu bytes", count, bytes);
     }
     *array = larger;
-    *cap = wanted;
     return RP_OK;
 }
 

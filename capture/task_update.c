@@ -117,17 +117,13 @@ rp_status rp_update_check(const struct rp_stream *stream, const char *what)
 
 static rp_status reserve(struct rp_update *update)
 {
-    if (update->change_count < update->change_cap) {
-        return RP_OK;
+    struct change *changes = rp_array_room(
+            update->change, update->change_count, &update->change_cap, sizeof *changes);
+    if (changes == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for an update of more than %u tasks on stream %d",
+                update->change_count, update->stream->id);
     }
-    const uint32_t cap = update->change_cap == 0 ? 8 : 2 * update->change_cap;
-    struct change *larger = rp_realloc(update->change, cap * sizeof *larger);
-    if (larger == NULL) {
-        return rp_fail(RP_ENOMEM, "no memory for an update of %u tasks on stream %d", cap,
-                update->stream->id);
-    }
-    update->change = larger;
-    update->change_cap = cap;
+    update->change = changes;
     return RP_OK;
 }
 

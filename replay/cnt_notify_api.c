@@ -8,51 +8,16 @@
 #include "replay/notify.h"
 #include "replay/stream.h"
 
-static rp_status create(aclrtCntNotify *out, uint64_t flag)
-{
-    struct rp_notify *notify;
-    if (out == NULL) {
-        return rp_fail(RP_ENULL, "cntNotify is a null pointer");
-    }
-    if (flag != ACL_NOTIFY_DEFAULT && flag != ACL_NOTIFY_DEVICE_USE_ONLY) {
-        return rp_fail(RP_EPARAM,
-                "flag is %llu; it can be ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY",
-                (unsigned long long)flag);
-    }
-    const rp_status st = rp_notify_open(true, &notify);
-    if (st == RP_OK) {
-        *out = notify;
-    }
-    return st;
-}
-
 aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag)
 {
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? create(cntNotify, flag) : st);
+    return rp_acl(st == RP_OK ? rp_notify_open("cntNotify", true, flag, cntNotify) : st);
 }
 
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify)
 {
     const rp_status st = rp_enter();
     return rp_acl(st == RP_OK ? rp_notify_close(cntNotify, "cntNotify", true) : st);
-}
-
-// The instruction is for `handle`, whose reference the submission takes.
-static rp_status submit(aclrtCntNotify handle, aclrtStream stream_handle, struct rp_insn insn)
-{
-    struct rp_notify *notify;
-    struct rp_stream *stream;
-    rp_status st = rp_notify_resolve(handle, "cntNotify", true, &notify);
-    if (st == RP_OK) {
-        st = rp_stream_resolve(stream_handle, &stream);
-    }
-    if (st != RP_OK) {
-        return st;
-    }
-    insn.u.notify.notify = notify;
-    const struct rp_task task = { .insn = insn };
-    return rp_stream_submit(stream, &task);
 }
 
 static bool is_record_mode(aclrtCntNotifyRecordMode mode)
@@ -80,7 +45,7 @@ static rp_status record(
     }
     struct rp_insn insn = { .kind = RP_INSN_NOTIFY_RECORD, .flag = (uint8_t)info->mode };
     insn.u.notify.value = info->value;
-    return submit(notify, stream, insn);
+    return rp_notify_submit(notify, "cntNotify", true, stream, insn);
 }
 
 aclError aclrtCntNotifyRecord(
@@ -107,7 +72,7 @@ static rp_status wait(aclrtCntNotify notify, aclrtStream stream, const aclrtCntN
     };
     insn.u.notify.value = info->value;
     insn.u.notify.timeout_ns = info->timeout == UINT32_MAX ? 0 : info->timeout * RP_NS_PER_S;
-    return submit(notify, stream, insn);
+    return rp_notify_submit(notify, "cntNotify", true, stream, insn);
 }
 
 aclError aclrtCntNotifyWaitWithTimeout(
@@ -121,7 +86,7 @@ aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream)
 {
     const rp_status st = rp_enter();
     const struct rp_insn insn = { .kind = RP_INSN_NOTIFY_RESET };
-    return rp_acl(st == RP_OK ? submit(cntNotify, stream, insn) : st);
+    return rp_acl(st == RP_OK ? rp_notify_submit(cntNotify, "cntNotify", true, stream, insn) : st);
 }
 
 static rp_status get_id(aclrtCntNotify handle, uint32_t *out)

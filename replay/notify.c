@@ -3,6 +3,7 @@
 
 #include "replay/notify.h"
 
+#include <acl/acl_rt.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -11,6 +12,7 @@
 #include "base/handle.h"
 #include "replay/context.h"
 #include "replay/share.h"
+#include "replay/stream.h"
 
 #define NOTIFIES_MAX (16u * 65536u) // of a device
 
@@ -125,9 +127,17 @@ static rp_status create_here(bool counts, struct rp_notify **out)
     return st == RP_OK ? rp_notify_create(context->device_id, counts, out) : st;
 }
 
-rp_status rp_notify_open(bool counts, struct rp_notify **out)
+rp_status rp_notify_open(const char *name, bool counts, uint64_t flag, void **out)
 {
     struct rp_notify *notify;
+    if (out == NULL) {
+        return rp_fail(RP_ENULL, "%s is a null pointer", name);
+    }
+    if (flag != ACL_NOTIFY_DEFAULT && flag != ACL_NOTIFY_DEVICE_USE_ONLY) {
+        return rp_fail(RP_EPARAM,
+                "flag is %llu; it can be ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY",
+                (unsigned long long)flag);
+    }
     rp_status st = create_here(counts, &notify);
     if (st != RP_OK) {
         return st;
@@ -192,4 +202,22 @@ rp_status rp_notify_close(void *handle, const char *name, bool counts)
     }
     rp_notify_unref(notify);
     return RP_OK;
+}
+
+// The submission takes a reference of its own.
+rp_status rp_notify_submit(
+        void *handle, const char *name, bool counts, void *stream_handle, struct rp_insn insn)
+{
+    struct rp_notify *notify;
+    struct rp_stream *stream;
+    rp_status st = rp_notify_resolve(handle, name, counts, &notify);
+    if (st == RP_OK) {
+        st = rp_stream_resolve(stream_handle, &stream);
+    }
+    if (st != RP_OK) {
+        return st;
+    }
+    insn.u.notify.notify = notify;
+    const struct rp_task task = { .insn = insn };
+    return rp_stream_submit(stream, &task);
 }

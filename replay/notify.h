@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "replay/program.h"
 
 struct rp_share;
 
@@ -35,8 +36,10 @@ struct rp_notify {
  *  RP_ENOMEM. Owner: the reference is the caller's. */
 RP_MUST_USE rp_status rp_notify_create(int32_t device_id, bool counts, struct rp_notify **out);
 
-/** rp_notify_open: the same on the current device, with a handle. RP_ENOCTX besides. */
-RP_MUST_USE rp_status rp_notify_open(bool counts, struct rp_notify **out);
+/** rp_notify_open: the same on the current device, with a handle: what a creating call does with
+ *  its arguments. RP_ENULL, RP_EPARAM, RP_ENOCTX besides. `name` is what the sentence calls the
+ *  handle, here and below. */
+RP_MUST_USE rp_status rp_notify_open(const char *name, bool counts, uint64_t flag, void **out);
 
 /** rp_notify_import: a one-shot notify with a handle for what another process exports. Takes
  *  `share` over on success. As rp_notify_open. */
@@ -47,12 +50,17 @@ RP_MUST_USE rp_status rp_notify_import(struct rp_share *share, struct rp_notify 
 RP_MUST_USE rp_status rp_notify_export(struct rp_notify *notify, struct rp_share **out);
 
 /** rp_notify_close: the handle is destroyed; tasks that name the notify keep it. RP_ENULL,
- *  RP_EHANDLE. `name` is what the sentence calls the handle, here and below. */
+ *  RP_EHANDLE. */
 RP_MUST_USE rp_status rp_notify_close(void *handle, const char *name, bool counts);
 
 /** rp_notify_resolve: the live notify of that kind behind a handle. RP_ENULL, RP_EHANDLE. */
 RP_MUST_USE rp_status rp_notify_resolve(
         void *handle, const char *name, bool counts, struct rp_notify **out);
+
+/** rp_notify_submit: a task of a notify: `insn` but for the notify, which `handle` is, to a stream.
+ *  What rp_notify_resolve and submitting answer. */
+RP_MUST_USE rp_status rp_notify_submit(
+        void *handle, const char *name, bool counts, void *stream, struct rp_insn insn);
 
 /**
  * rp_notify_look: its value now, and in *word where it is. To change it, exchange *word, and look

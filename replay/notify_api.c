@@ -8,51 +8,16 @@
 #include "replay/notify.h"
 #include "replay/stream.h"
 
-static rp_status create(aclrtNotify *out, uint64_t flag)
-{
-    struct rp_notify *notify;
-    if (out == NULL) {
-        return rp_fail(RP_ENULL, "notify is a null pointer");
-    }
-    if (flag != ACL_NOTIFY_DEFAULT && flag != ACL_NOTIFY_DEVICE_USE_ONLY) {
-        return rp_fail(RP_EPARAM,
-                "flag is %llu; it can be ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY",
-                (unsigned long long)flag);
-    }
-    const rp_status st = rp_notify_open(false, &notify);
-    if (st == RP_OK) {
-        *out = notify;
-    }
-    return st;
-}
-
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag)
 {
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? create(notify, flag) : st);
+    return rp_acl(st == RP_OK ? rp_notify_open("notify", false, flag, notify) : st);
 }
 
 aclError aclrtDestroyNotify(aclrtNotify notify)
 {
     const rp_status st = rp_enter();
     return rp_acl(st == RP_OK ? rp_notify_close(notify, "notify", false) : st);
-}
-
-// The instruction is for `handle`, whose reference the submission takes.
-static rp_status submit(aclrtNotify handle, aclrtStream stream_handle, struct rp_insn insn)
-{
-    struct rp_notify *notify;
-    struct rp_stream *stream;
-    rp_status st = rp_notify_resolve(handle, "notify", false, &notify);
-    if (st == RP_OK) {
-        st = rp_stream_resolve(stream_handle, &stream);
-    }
-    if (st != RP_OK) {
-        return st;
-    }
-    insn.u.notify.notify = notify;
-    const struct rp_task task = { .insn = insn };
-    return rp_stream_submit(stream, &task);
 }
 
 static rp_status record(aclrtNotify notify, aclrtStream stream)
@@ -62,7 +27,7 @@ static rp_status record(aclrtNotify notify, aclrtStream stream)
         .flag = ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE,
     };
     insn.u.notify.value = 1;
-    return submit(notify, stream, insn);
+    return rp_notify_submit(notify, "notify", false, stream, insn);
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream)
@@ -80,7 +45,7 @@ static rp_status wait_and_reset(aclrtNotify notify, aclrtStream stream, uint32_t
     };
     insn.u.notify.value = 1;
     insn.u.notify.timeout_ns = timeout_s == UINT32_MAX ? 0 : timeout_s * RP_NS_PER_S;
-    return submit(notify, stream, insn);
+    return rp_notify_submit(notify, "notify", false, stream, insn);
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout)

@@ -103,7 +103,8 @@ struct rp_program *rp_program_create(const struct rp_program_size *size)
     return program;
 }
 
-void rp_insn_hold(const struct rp_insn *insn)
+// One reference more, or less, to what the instruction names. An APPLY is held by nobody else.
+static void change_refs(const struct rp_insn *insn, bool more)
 {
     switch ((enum rp_insn_kind)insn->kind) {
     case RP_INSN_EVENT_RECORD:
@@ -112,28 +113,28 @@ void rp_insn_hold(const struct rp_insn *insn)
     case RP_INSN_EDGE_SIGNAL:
     case RP_INSN_EDGE_WAIT:
         if (insn->u.event.event != NULL) {
-            rp_event_ref(insn->u.event.event);
+            (more ? rp_event_ref : rp_event_unref)(insn->u.event.event);
         }
         break;
     case RP_INSN_CALLBACK:
         if (insn->u.call.stream != NULL) {
-            rp_stream_ref(insn->u.call.stream);
+            (more ? rp_stream_ref : rp_stream_unref)(insn->u.call.stream);
         }
         break;
     case RP_INSN_KERNEL:
-        rp_launch_ref(insn->u.kernel.launch);
+        (more ? rp_launch_ref : rp_launch_unref)(insn->u.kernel.launch);
         break;
     case RP_INSN_NOTIFY_RECORD:
     case RP_INSN_NOTIFY_WAIT:
     case RP_INSN_NOTIFY_RESET:
-        rp_notify_ref(insn->u.notify.notify);
+        (more ? rp_notify_ref : rp_notify_unref)(insn->u.notify.notify);
         break;
     case RP_INSN_LABEL:
-        rp_label_ref(insn->u.label.label);
+        (more ? rp_label_ref : rp_label_unref)(insn->u.label.label);
         break;
     case RP_INSN_LABEL_SWITCH:
         if (insn->u.label_switch.list != NULL) {
-            rp_label_list_ref(insn->u.label_switch.list);
+            (more ? rp_label_list_ref : rp_label_list_unref)(insn->u.label_switch.list);
         }
         break;
     default:
@@ -141,44 +142,17 @@ void rp_insn_hold(const struct rp_insn *insn)
     }
 }
 
+void rp_insn_hold(const struct rp_insn *insn)
+{
+    change_refs(insn, true);
+}
+
 void rp_insn_release(const struct rp_insn *insn)
 {
-    switch ((enum rp_insn_kind)insn->kind) {
-    case RP_INSN_EVENT_RECORD:
-    case RP_INSN_EVENT_WAIT:
-    case RP_INSN_EVENT_RESET:
-    case RP_INSN_EDGE_SIGNAL:
-    case RP_INSN_EDGE_WAIT:
-        if (insn->u.event.event != NULL) {
-            rp_event_unref(insn->u.event.event);
-        }
-        break;
-    case RP_INSN_CALLBACK:
-        if (insn->u.call.stream != NULL) {
-            rp_stream_unref(insn->u.call.stream);
-        }
-        break;
-    case RP_INSN_KERNEL:
-        rp_launch_unref(insn->u.kernel.launch);
-        break;
-    case RP_INSN_NOTIFY_RECORD:
-    case RP_INSN_NOTIFY_WAIT:
-    case RP_INSN_NOTIFY_RESET:
-        rp_notify_unref(insn->u.notify.notify);
-        break;
-    case RP_INSN_LABEL:
-        rp_label_unref(insn->u.label.label);
-        break;
-    case RP_INSN_LABEL_SWITCH:
-        if (insn->u.label_switch.list != NULL) {
-            rp_label_list_unref(insn->u.label_switch.list);
-        }
-        break;
-    case RP_INSN_APPLY:
+    if (insn->kind == RP_INSN_APPLY) {
         insn->u.apply.drop(insn->u.apply.arg);
-        break;
-    default:
-        break;
+    } else {
+        change_refs(insn, false);
     }
 }
 

@@ -3,16 +3,10 @@
 // Sub-graphs are lanes of the same program. A conditional starts them, waits until they have all
 // ended, and for WHILE looks again. Like everything a lane does this is a few loads a step.
 
+#include <acl/acl_rt.h>
 #include <string.h>
 
 #include "replay/scheduler.h"
-
-// Values of aclmdlRICondTaskType.
-enum cond_type {
-    COND_IF = 0,
-    COND_WHILE = 1,
-    COND_SWITCH = 2,
-};
 
 static bool lane_ended(struct rp_lane *lane)
 {
@@ -45,12 +39,12 @@ static uint32_t choose(const struct rp_insn *insn)
     // acquire [V1]: pairs with a value write, or whatever else has set the word.
     const uint64_t value = atomic_load_explicit(insn->u.cond.word, memory_order_acquire);
     const uint32_t none = insn->u.cond.count;
-    switch ((enum cond_type)insn->flag) {
-    case COND_IF:
+    switch ((aclmdlRICondTaskType)insn->flag) {
+    case ACL_MODEL_RI_COND_TYPE_IF:
         return value != 0 ? 0 : rp_min_u32(1, none);
-    case COND_WHILE:
+    case ACL_MODEL_RI_COND_TYPE_WHILE:
         return value != 0 ? 0 : none;
-    case COND_SWITCH:
+    case ACL_MODEL_RI_COND_TYPE_SWITCH:
         return value < none ? (uint32_t)value : none;
     }
     return none;
@@ -66,7 +60,7 @@ rp_status rp_task_cond(struct rp_step *step)
         if (!sub_ended(program, &program->sub[insn->index + lane->progress - 1])) {
             return RP_AGAIN;
         }
-        if (insn->flag != COND_WHILE) {
+        if (insn->flag != ACL_MODEL_RI_COND_TYPE_WHILE) {
             return RP_OK;
         }
     }
@@ -127,7 +121,7 @@ static int compare(const struct rp_insn *insn)
 {
     int64_t left = 0;
     int64_t right = 0;
-    if (insn->u.lane_switch.type == 0) { // ACL_RT_SWITCH_INT32
+    if (insn->u.lane_switch.type == ACL_RT_SWITCH_INT32) {
         int32_t word;
         memcpy(&word, insn->u.lane_switch.left, sizeof(word));
         left = word;
@@ -140,20 +134,19 @@ static int compare(const struct rp_insn *insn)
     return (left > right) - (left < right);
 }
 
-// Values of aclrtCondition.
 static bool condition_holds(const struct rp_insn *insn)
 {
     const int order = compare(insn);
     switch (insn->u.lane_switch.cond) {
-    case 0: // ACL_RT_EQUAL
+    case ACL_RT_EQUAL:
         return order == 0;
-    case 1: // ACL_RT_NOT_EQUAL
+    case ACL_RT_NOT_EQUAL:
         return order != 0;
-    case 2: // ACL_RT_GREATER
+    case ACL_RT_GREATER:
         return order > 0;
-    case 3: // ACL_RT_GREATER_OR_EQUAL
+    case ACL_RT_GREATER_OR_EQUAL:
         return order >= 0;
-    case 4: // ACL_RT_LESS
+    case ACL_RT_LESS:
         return order < 0;
     default: // ACL_RT_LESS_OR_EQUAL
         return order <= 0;

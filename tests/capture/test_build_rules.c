@@ -2,36 +2,13 @@
 
 #include "support/acl_test.h"
 #include "support/build_case.h"
+#include "support/build_run.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define WORDS 256
-#define BYTES (WORDS * sizeof(uint32_t))
-
 TestSuite(build_rules, .init = on_device, .timeout = 60);
-
-static _Atomic int calls;
-
-static void count_call(void *arg)
-{
-    (void)arg;
-    atomic_fetch_add(&calls, 1);
-}
-
-static void fill(uint32_t *words, uint32_t seed)
-{
-    for (uint32_t i = 0; i < WORDS; i++) {
-        words[i] = seed * 2654435761u + i;
-    }
-}
-
-static void run_and_wait(aclmdlRI graph, aclrtStream stream)
-{
-    WORKS(aclmdlRIExecuteAsync(graph, stream));
-    WORKS(aclrtSynchronizeStream(stream));
-}
 
 // ---- what is refused ----
 

@@ -6,48 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/flat_case.h"
 #include "support/rank_test.h"
 #include "support/usage.h"
 
-#define WORDS 500
-#define BUFFER_BYTES (64 * 1024)
 #define CALLS 10
-
-// With little device memory what is free of it does not depend on the machine.
-static const char *const aiv[] = { "HCCL_OP_EXPANSION_MODE=AIV", "REPRISE_DEVICE_MEMORY=256M",
-    NULL };
-static const char *const host_ts[] = { "HCCL_OP_EXPANSION_MODE=HOST_TS",
-    "REPRISE_DEVICE_MEMORY=256M", "HCCL_BUFFSIZE=4", NULL };
-
-static void in_both_expansions(struct rank_job *job, const char *what)
-{
-    job->timeout_s = soaking() ? 1200 : 60;
-    job->env = aiv;
-    assert_job(job, "%s, AIV", what);
-    job->env = host_ts;
-    assert_job(job, "%s, HOST_TS", what);
-}
-
-static float *buffer_create(void)
-{
-    float *buffer = NULL;
-    must(aclrtMalloc((void **)&buffer, BUFFER_BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
-    memset(buffer, 0, BUFFER_BYTES);
-    return buffer;
-}
-
-static void all_reduce(float *buffer, HcclComm comm, aclrtStream stream)
-{
-    must(HcclAllReduce(buffer, buffer, WORDS, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_MAX, comm, stream));
-}
-
-static void use_once(struct rank *rank, float *buffer)
-{
-    buffer[7] = (float)rank->id;
-    all_reduce(buffer, rank->comm, rank->stream);
-    must(aclrtSynchronizeStream(rank->stream));
-    must_hold(buffer[7] == (float)(rank->count - 1), "wrong result");
-}
 
 // ---- Graphs that stay ----
 
