@@ -77,7 +77,7 @@ static rp_status announce(struct rp_aiv_op *op)
     struct rp_lines *lines = op->lines;
     const void *payload = NULL;
     uint64_t payload_bytes = 0;
-    const bool offers = op->record.op != RP_OP_BROADCAST || op->record.root == lines->rank;
+    const bool offers = rp_aiv_offers(op);
     if (op->form == RP_FORM_TINY && offers) {
         payload_bytes = rp_record_send_bytes(&op->record, lines->size);
         payload = payload_bytes == 0 ? NULL : op->send;
@@ -96,18 +96,19 @@ static rp_status announce(struct rp_aiv_op *op)
     return st;
 }
 
-// Whether this rank must see rank `q` arrive before its work. In a rooted op that goes through
-// lines or slots only the root has something to offer; zero copy also needs to know that outputs
-// may be written, and the choice between it and windows hangs on every rank's record. The root
-// itself looks at everybody: two ranks that both take themselves for the root would otherwise
-// never compare their calls.
+// Whether this rank must see rank `q` arrive before its work. In a broadcast or scatter that goes
+// through lines or slots only the root has something to offer; zero copy also needs to know that
+// outputs may be written, and the choice between it and windows hangs on every rank's record. The
+// root itself looks at everybody: two ranks that both take themselves for the root would otherwise
+// never compare their calls. For the same reason everybody looks at everybody in a reduce, though
+// only its root reads anything.
 static bool awaits(const struct rp_aiv_op *op, uint32_t q)
 {
     if (q == op->lines->rank) {
         return false;
     }
-    return op->record.op != RP_OP_BROADCAST || q == op->record.root ||
-           op->lines->rank == op->record.root || op->form == RP_FORM_LARGE;
+    return !rp_aiv_has_source(op) || q == op->record.root || rp_aiv_is_root(op) ||
+           op->form == RP_FORM_LARGE;
 }
 
 static rp_status await_arrival(struct rp_lines *lines, uint32_t q, uint64_t seq)

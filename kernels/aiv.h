@@ -10,8 +10,8 @@
  *   tiny    the payload rides in the line (up to RP_LINE_PAYLOAD_BYTES)
  *   small   it is copied to a slot; every rank folds all slots itself
  *   large   zero copy: all-reduce: rank r folds slice r of all inputs and stores
- *           it into all outputs; reduce-scatter folds its block of all inputs;
- *           all-gather and broadcast pull from the peers' buffers
+ *           it into all outputs, for reduce into the root's; reduce-scatter folds
+ *           its block of all inputs; the others pull from the peers' buffers
  *   staged  some rank's buffers are not contiguous: rounds through the windows
  *
  * Every reduction is the left fold in rank order; 16-bit floats accumulate in
@@ -56,9 +56,10 @@ struct rp_aiv_op {
  * broadcast both are the buffer). Nothing is announced yet.
  *
  * Buffers that overlap other than exactly in place (AllReduce: send == recv;
- * ReduceScatter: recv a whole block of send; AllGather: send a whole block of
- * recv) are the caller's error: no memory but recv's is written, and what is
- * written there is unspecified.
+ * ReduceScatter, Scatter: recv a whole block of send; AllGather: send a whole
+ * block of recv; AlltoAll: never) are the caller's error: no memory but recv's
+ * is written, and what is written there is unspecified. A rank other than the
+ * root may give any `send` to a scatter and any `recv` to a reduce.
  */
 void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_reduce_impl *reduce,
         const struct rp_aiv_tuning *tuning, const struct rp_record *record, const void *send,

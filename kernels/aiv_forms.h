@@ -27,6 +27,24 @@ rp_aiv_work_fn rp_aiv_staged_work;
 /** rp_aiv_small_fill: copy this rank's payload into its slot for the op that is announced next. */
 void rp_aiv_small_fill(struct rp_aiv_op *op);
 
+/** rp_aiv_has_source: whether the operator has one rank's data for the others, the root's. */
+static inline bool rp_aiv_has_source(const struct rp_aiv_op *op)
+{
+    return op->record.op == RP_OP_BROADCAST || op->record.op == RP_OP_SCATTER;
+}
+
+/** rp_aiv_is_root: of a rooted operator. */
+static inline bool rp_aiv_is_root(const struct rp_aiv_op *op)
+{
+    return op->record.root == op->lines->rank;
+}
+
+/** rp_aiv_offers: whether this rank has something that others read. */
+static inline bool rp_aiv_offers(const struct rp_aiv_op *op)
+{
+    return !rp_aiv_has_source(op) || rp_aiv_is_root(op);
+}
+
 /* A part of a buffer, in bytes. */
 struct rp_slice {
     uint64_t start;

@@ -45,12 +45,13 @@ static rp_status fold(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, 
     return RP_OK;
 }
 
-static rp_status gather(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+// Byte `at` on of every rank's payload becomes that rank's block of the output.
+static rp_status gather(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, bool *progress)
 {
     const uint32_t rank = op->lines->rank;
     uint64_t spent = 0;
     if (op->peer == 0) {
-        memmove(op->recv + rank * op->block_bytes, op->send, op->block_bytes);
+        memmove(op->recv + rank * op->block_bytes, op->send + at, op->block_bytes);
     }
     for (; op->peer < op->lines->size; op->peer++) {
         if (op->peer == rank) {
@@ -59,11 +60,21 @@ static rp_status gather(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progr
         if (spent >= budget_bytes && spent != 0) {
             return RP_AGAIN;
         }
-        rp_copy(op->recv + op->peer * op->block_bytes, slot_of(op, op->peer), op->block_bytes);
+        rp_copy(op->recv + op->peer * op->block_bytes, slot_of(op, op->peer) + at, op->block_bytes);
         spent += 2 * op->block_bytes;
         *progress = true;
     }
     return RP_OK;
+}
+
+static void scatter(struct rp_aiv_op *op)
+{
+    const uint64_t at = op->lines->rank * op->block_bytes;
+    if (rp_aiv_is_root(op)) {
+        memmove(op->recv, op->send + at, op->block_bytes);
+    } else {
+        rp_copy(op->recv, slot_of(op, op->record.root) + at, op->block_bytes);
+    }
 }
 
 rp_status rp_aiv_small_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
@@ -74,12 +85,19 @@ rp_status rp_aiv_small_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *p
     case RP_OP_REDUCE_SCATTER:
         return fold(op, op->lines->rank * op->block_bytes, budget_bytes, progress);
     case RP_OP_ALL_GATHER:
-        return gather(op, budget_bytes, progress);
+        return gather(op, 0, budget_bytes, progress);
+    case RP_OP_ALLTOALL:
+        return gather(op, op->lines->rank * op->block_bytes, budget_bytes, progress);
     case RP_OP_BROADCAST:
-        if (op->record.root != op->lines->rank) {
+        if (!rp_aiv_is_root(op)) {
             rp_copy(op->recv, slot_of(op, op->record.root), op->block_bytes);
         }
         return RP_OK;
+    case RP_OP_SCATTER:
+        scatter(op);
+        return RP_OK;
+    case RP_OP_REDUCE:
+        return rp_aiv_is_root(op) ? fold(op, 0, budget_bytes, progress) : RP_OK;
     case RP_OP_BARRIER:
         return RP_OK;
     }

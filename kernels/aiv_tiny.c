@@ -31,14 +31,25 @@ static void fold(struct rp_aiv_op *op, uint64_t at)
     rp_aiv_fold(op, &dst, 1, op->block_bytes);
 }
 
-static void gather(struct rp_aiv_op *op)
+// Byte `at` on of every rank's payload becomes that rank's block of the output.
+static void gather(struct rp_aiv_op *op, uint64_t at)
 {
     const struct rp_lines *lines = op->lines;
-    memmove(op->recv + lines->rank * op->block_bytes, op->send, op->block_bytes);
+    memmove(op->recv + lines->rank * op->block_bytes, op->send + at, op->block_bytes);
     for (uint32_t q = 0; q < lines->size; q++) {
         if (q != lines->rank) {
-            memcpy(op->recv + q * op->block_bytes, payload_of(op, q), op->block_bytes);
+            memcpy(op->recv + q * op->block_bytes, payload_of(op, q) + at, op->block_bytes);
         }
+    }
+}
+
+static void scatter(struct rp_aiv_op *op)
+{
+    const uint64_t at = op->lines->rank * op->block_bytes;
+    if (rp_aiv_is_root(op)) {
+        memmove(op->recv, op->send + at, op->block_bytes);
+    } else {
+        memcpy(op->recv, payload_of(op, op->record.root) + at, op->block_bytes);
     }
 }
 
@@ -57,11 +68,22 @@ rp_status rp_aiv_tiny_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *pr
         fold(op, op->lines->rank * op->block_bytes);
         break;
     case RP_OP_ALL_GATHER:
-        gather(op);
+        gather(op, 0);
+        break;
+    case RP_OP_ALLTOALL:
+        gather(op, op->lines->rank * op->block_bytes);
         break;
     case RP_OP_BROADCAST:
-        if (op->record.root != op->lines->rank) {
+        if (!rp_aiv_is_root(op)) {
             memcpy(op->recv, payload_of(op, op->record.root), op->block_bytes);
+        }
+        break;
+    case RP_OP_SCATTER:
+        scatter(op);
+        break;
+    case RP_OP_REDUCE:
+        if (rp_aiv_is_root(op)) {
+            fold(op, 0);
         }
         break;
     case RP_OP_BARRIER:

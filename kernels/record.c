@@ -39,10 +39,16 @@ const char *rp_op_kind_name(unsigned op)
         return "Broadcast";
     case RP_OP_ALL_REDUCE:
         return "AllReduce";
+    case RP_OP_REDUCE:
+        return "Reduce";
     case RP_OP_ALL_GATHER:
         return "AllGather";
     case RP_OP_REDUCE_SCATTER:
         return "ReduceScatter";
+    case RP_OP_ALLTOALL:
+        return "AlltoAll";
+    case RP_OP_SCATTER:
+        return "Scatter";
     case RP_OP_BARRIER:
         return "Barrier";
     default:
@@ -93,7 +99,12 @@ static bool has_elements(unsigned op)
 
 static bool reduces(unsigned op)
 {
-    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER;
+    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER || op == RP_OP_REDUCE;
+}
+
+static bool is_rooted(unsigned op)
+{
+    return op == RP_OP_BROADCAST || op == RP_OP_SCATTER || op == RP_OP_REDUCE;
 }
 
 static const char *name_of(const char *const *names, size_t count, unsigned value)
@@ -161,7 +172,7 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     if (reduces(op)) {
         append_name(&out, reduce_names, RP_ARRAY_LENGTH(reduce_names), record->reduce, "reduction");
     }
-    if (op == RP_OP_BROADCAST) {
+    if (is_rooted(op)) {
         append(&out, ", root %" PRIu32, record->root);
     }
     append_name(&out, expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion,
@@ -190,6 +201,8 @@ uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_BARRIER:
         return 0;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_SCATTER:
+    case RP_OP_ALLTOALL:
         return one_buffer_bytes(record) * ranks;
     default:
         return one_buffer_bytes(record);
@@ -202,8 +215,21 @@ uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_BARRIER:
         return 0;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALLTOALL:
         return one_buffer_bytes(record) * ranks;
     default:
         return one_buffer_bytes(record);
     }
+}
+
+uint64_t rp_record_input_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks)
+{
+    const bool none = record->op == RP_OP_SCATTER && record->root != rank;
+    return none ? 0 : rp_record_send_bytes(record, ranks);
+}
+
+uint64_t rp_record_output_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks)
+{
+    const bool none = record->op == RP_OP_REDUCE && record->root != rank;
+    return none ? 0 : rp_record_recv_bytes(record, ranks);
 }

@@ -20,8 +20,11 @@
 enum rp_op_kind {
     RP_OP_BROADCAST = 1,
     RP_OP_ALL_REDUCE = 2,
+    RP_OP_REDUCE = 3,
     RP_OP_ALL_GATHER = 6,
     RP_OP_REDUCE_SCATTER = 7,
+    RP_OP_ALLTOALL = 10,
+    RP_OP_SCATTER = 12,
     RP_OP_BARRIER = 103,
 };
 
@@ -98,11 +101,20 @@ struct rp_record_words {
 struct rp_record_words rp_record_words(const struct rp_record *record);
 
 /**
- * rp_record_send_bytes, rp_record_recv_bytes: bytes of the owner's send and
- * receive buffer for `ranks` ranks. Counts were checked at the API, so the
- * products fit 64 bits.
+ * rp_record_send_bytes, rp_record_recv_bytes: bytes of a send and of a receive
+ * buffer for `ranks` ranks, the same for all of them: of a scatter's input and a
+ * reduce's output, which the root alone has, too. Counts were checked at the
+ * API, so the products fit 64 bits.
  */
 uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks);
 uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks);
+
+/**
+ * rp_record_input_bytes, rp_record_output_bytes: the same of rank `rank`'s own
+ * buffers: 0 for one that the operator never looks at there. A broadcast's only
+ * buffer is both everywhere.
+ */
+uint64_t rp_record_input_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks);
+uint64_t rp_record_output_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks);
 
 #endif

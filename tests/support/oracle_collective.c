@@ -35,16 +35,40 @@ static size_t element_bytes(enum rp_dtype dtype)
     abort();
 }
 
+bool oracle_reduces(enum oracle_op op)
+{
+    return op == ORACLE_ALL_REDUCE || op == ORACLE_REDUCE_SCATTER || op == ORACLE_REDUCE;
+}
+
+bool oracle_rooted(enum oracle_op op)
+{
+    return op == ORACLE_BROADCAST || op == ORACLE_REDUCE || op == ORACLE_SCATTER;
+}
+
+bool oracle_sends(const struct oracle_call *call, unsigned rank)
+{
+    const bool one_source = call->op == ORACLE_BROADCAST || call->op == ORACLE_SCATTER;
+    return !one_source || call->root == rank;
+}
+
+bool oracle_receives(const struct oracle_call *call, unsigned rank)
+{
+    return call->op != ORACLE_REDUCE || call->root == rank;
+}
+
 size_t oracle_send_bytes(const struct oracle_call *call)
 {
     const size_t one = call->count * element_bytes(call->dtype);
-    return call->op == ORACLE_REDUCE_SCATTER ? one * call->ranks : one;
+    const bool blocks = call->op == ORACLE_REDUCE_SCATTER || call->op == ORACLE_SCATTER ||
+                        call->op == ORACLE_ALLTOALL;
+    return blocks ? one * call->ranks : one;
 }
 
 size_t oracle_recv_bytes(const struct oracle_call *call)
 {
     const size_t one = call->count * element_bytes(call->dtype);
-    return call->op == ORACLE_ALL_GATHER ? one * call->ranks : one;
+    const bool blocks = call->op == ORACLE_ALL_GATHER || call->op == ORACLE_ALLTOALL;
+    return blocks ? one * call->ranks : one;
 }
 
 void oracle_collective(
@@ -74,6 +98,21 @@ void oracle_collective(
         break;
     case ORACLE_BROADCAST:
         memcpy(dst, sends[call->root], one);
+        break;
+    case ORACLE_REDUCE:
+        if (rank == call->root) {
+            oracle_reduce(call->dtype, call->reduce, sends, call->ranks, dst, call->count);
+        }
+        break;
+    case ORACLE_SCATTER:
+        memcpy(dst, (const char *)sends[call->root] + rank * one, one);
+        break;
+    case ORACLE_ALLTOALL:
+        for (unsigned r = 0; r < call->ranks; r++) {
+            memcpy((char *)dst + r * one, (const char *)sends[r] + rank * one, one);
+        }
+        break;
+    case ORACLE_OPS:
         break;
     }
 }
