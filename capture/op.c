@@ -29,18 +29,47 @@ static rp_status check_handles(const struct rp_op_call *call)
     return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
 }
 
+// A scatter's input is the root's alone, and who that is hangs on the communicator: check_source.
 static rp_status check_pointers(const struct rp_op_call *call)
 {
     const char *name = NULL;
     if (call->op == RP_OP_BARRIER) {
         return RP_OK;
     }
-    if (call->send == NULL) {
+    if (call->send == NULL && call->op != RP_OP_SCATTER) {
         name = call->op == RP_OP_BROADCAST ? "buf" : "sendBuf";
     } else if (call->recv == NULL) {
         name = "recvBuf";
     }
     return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
+}
+
+static rp_status check_source(const struct rp_op_call *call, const struct rp_comm *comm)
+{
+    if (call->op == RP_OP_SCATTER && call->root == comm->rank && call->send == NULL) {
+        return rp_fail(RP_ENULL, "%s: sendBuf is NULL on the root, rank %" PRIu32 " of %s",
+                call->api, comm->rank, comm->name);
+    }
+    return RP_OK;
+}
+
+// What an all-to-all says twice, and that it has no form in place.
+static rp_status check_receive(const struct rp_op_call *call, const struct rp_matrix_row *row)
+{
+    const struct rp_op_receive *receive = call->receive;
+    if (receive != NULL && receive->count != call->count) {
+        return rp_fail(RP_EPARAM, "%s: sendCount %" PRIu64 " is not recvCount %" PRIu64, call->api,
+                call->count, receive->count);
+    }
+    if (receive != NULL && receive->dtype != call->dtype) {
+        return rp_fail(RP_EPARAM, "%s: sendType %d is not recvType %d", call->api, call->dtype,
+                receive->dtype);
+    }
+    if (!row->in_place && call->send != NULL && call->send == call->recv) {
+        return rp_fail(
+                RP_EPARAM, "%s: sendBuf and recvBuf are the same buffer %p", call->api, call->send);
+    }
+    return RP_OK;
 }
 
 static uint64_t element_bytes(const struct rp_op_call *call)
@@ -71,13 +100,18 @@ static rp_status check_values(
         const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_matrix_row *row)
 {
     const uint64_t most = BYTES_MAX / (rp_max_u64(element_bytes(call), 1) * comm->size);
+    rp_status st = check_source(call, comm);
+    st = st != RP_OK ? st : check_receive(call, row);
+    if (st != RP_OK) {
+        return st;
+    }
     if (call->count > most) {
         return rp_fail(RP_EPARAM,
                 "%s: count %" PRIu64 " is too large; at most %" PRIu64 " elements of dataType %d "
                 "between %" PRIu32 " ranks",
                 call->api, call->count, most, call->dtype, comm->size);
     }
-    const rp_status st = check_type(call, row);
+    st = check_type(call, row);
     if (st == RP_OK && row->rooted && call->root >= comm->size) {
         return rp_fail(RP_EPARAM, "%s: root %" PRIu32 " is none of the %" PRIu32 " ranks of %s",
                 call->api, call->root, comm->size, comm->name);
@@ -123,22 +157,27 @@ static bool exactly_in_place(
 }
 
 // A call that runs past the end of an allocation would have every rank read and write what lies
-// behind it. Host memory that is none of ours cannot be checked.
+// behind it. Host memory that is none of ours cannot be checked. A buffer that the operator has no
+// use for on this rank may be anything.
 static rp_status check_buffers(
         const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_op *op)
 {
     if (call->op == RP_OP_BARRIER) {
         return RP_OK;
     }
-    const uint64_t send_bytes = rp_record_send_bytes(&op->record, comm->size);
-    const uint64_t recv_bytes = rp_record_recv_bytes(&op->record, comm->size);
+    const uint64_t send_bytes = rp_record_input_bytes(&op->record, comm->rank, comm->size);
+    const uint64_t recv_bytes = rp_record_output_bytes(&op->record, comm->rank, comm->size);
     const bool one_buffer = op->send == op->recv && send_bytes == recv_bytes;
+    const char *send_name = one_buffer ? "the buffer" : "sendBuf";
     enum rp_place place;
-    rp_status st = rp_place_of(op->send, send_bytes, one_buffer ? "the buffer" : "sendBuf", &place);
+    rp_status st = send_bytes == 0 ? RP_OK : rp_place_of(op->send, send_bytes, send_name, &place);
     if (st != RP_OK || one_buffer) {
         return st;
     }
-    st = rp_place_of(op->recv, recv_bytes, "recvBuf", &place);
+    st = recv_bytes == 0 ? RP_OK : rp_place_of(op->recv, recv_bytes, "recvBuf", &place);
+    if (send_bytes == 0 || recv_bytes == 0) {
+        return st;
+    }
     const uint64_t send = (uint64_t)(uintptr_t)op->send;
     const uint64_t recv = (uint64_t)(uintptr_t)op->recv;
     // Refused and not staged: a round's result would overwrite what later rounds still read.
@@ -161,12 +200,12 @@ static void classify(const struct rp_comm *comm, struct rp_op *op)
     if (record->op == RP_OP_BARRIER) {
         return;
     }
-    const uint64_t send_bytes = rp_record_send_bytes(record, comm->size);
-    const uint64_t recv_bytes = rp_record_recv_bytes(record, comm->size);
+    const uint64_t send_bytes = rp_record_input_bytes(record, comm->rank, comm->size);
+    const uint64_t recv_bytes = rp_record_output_bytes(record, comm->rank, comm->size);
     uint64_t send = 0;
     uint64_t recv = 0;
-    if (!rp_arena_offset(comm->arena, op->send, send_bytes, &send) ||
-            !rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv)) {
+    if ((send_bytes != 0 && !rp_arena_offset(comm->arena, op->send, send_bytes, &send)) ||
+            (recv_bytes != 0 && !rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv))) {
         record->buffer_class = RP_CLASS_STAGED;
         return;
     }
@@ -299,11 +338,16 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
     return rp_stream_submit(stream, &task);
 }
 
+static bool moves_nothing(const struct rp_op_call *call)
+{
+    return call->count == 0 && (call->receive == NULL || call->receive->count == 0);
+}
+
 rp_status rp_op_submit(const struct rp_op_call *call)
 {
     struct rp_comm *comm = NULL;
     rp_status st = rp_enter();
-    if (st != RP_OK || call->count == 0) {
+    if (st != RP_OK || moves_nothing(call)) {
         return st;
     }
     st = check_handles(call);

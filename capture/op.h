@@ -10,6 +10,12 @@
 #include "replay/program.h"
 #include "replay/stream.h"
 
+/* What an operator's second count and type say. */
+struct rp_op_receive {
+    uint64_t count;
+    int dtype;
+};
+
 /* One call as the API gives it. */
 struct rp_op_call {
     const char *api; /* "HcclAllReduce", for messages */
@@ -20,14 +26,15 @@ struct rp_op_call {
     int dtype;      /* HcclDataType, unchecked */
     int reduce;     /* HcclReduceOp, unchecked; -1 where there is none */
     uint32_t root;
-    void *comm;   /* HcclComm, unchecked */
+    const struct rp_op_receive *receive; /* NULL: the call has no second count and type */
+    void *comm;                          /* HcclComm, unchecked */
     void *stream; /* aclrtStream, unchecked; NULL is an error for Hccl calls */
 };
 
 /**
  * rp_op_submit: check in the reference's order (spec/hccl-api.md section 7),
  * make the op, hand it to the stream (which runs or records it). Zero counts
- * are success before any pointer is looked at.
+ * (both, where there are two) are success before any pointer is looked at.
  */
 RP_MUST_USE rp_status rp_op_submit(const struct rp_op_call *call);
 

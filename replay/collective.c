@@ -35,8 +35,8 @@ static void hold_buffers(struct rp_coll_run *run, const struct rp_op *op, bool h
     struct rp_comm *comm = op->comm;
     void (*change)(struct rp_arena *, const void *, size_t) =
             hold ? rp_arena_hold : rp_arena_unhold;
-    change(comm->arena, op->send, rp_record_send_bytes(&op->record, comm->size));
-    change(comm->arena, op->recv, rp_record_recv_bytes(&op->record, comm->size));
+    change(comm->arena, op->send, rp_record_input_bytes(&op->record, comm->rank, comm->size));
+    change(comm->arena, op->recv, rp_record_output_bytes(&op->record, comm->rank, comm->size));
     run->held = hold;
 }
 

@@ -173,6 +173,12 @@ static enum oracle_op oracle_of(uint16_t op)
         return ORACLE_REDUCE_SCATTER;
     case RP_OP_ALL_GATHER:
         return ORACLE_ALL_GATHER;
+    case RP_OP_REDUCE:
+        return ORACLE_REDUCE;
+    case RP_OP_SCATTER:
+        return ORACLE_SCATTER;
+    case RP_OP_ALLTOALL:
+        return ORACLE_ALLTOALL;
     default:
         return ORACLE_BROADCAST; // a barrier has no bytes
     }
@@ -184,7 +190,8 @@ static void place(struct list_sim *sim, struct op *op, uint32_t rank)
     const bool barrier = op->what.op == RP_OP_BARRIER;
     const size_t send = barrier ? 0 : oracle_send_bytes(&op->call);
     const size_t recv = barrier ? 0 : oracle_recv_bytes(&op->call);
-    const bool one = op->what.in_place || op->what.op == RP_OP_BROADCAST;
+    const bool one =
+            op->what.op == RP_OP_BROADCAST || (op->what.in_place && op->what.op != RP_OP_ALLTOALL);
     const size_t room = one ? (send > recv ? send : recv) : send + GUARD + recv;
     part->bytes = room + 2 * GUARD;
     part->memory = need(malloc(part->bytes));
@@ -310,6 +317,10 @@ static uint8_t *resolve(struct list_sim *sim, uint32_t rank, uint32_t owner, str
     }
     if (send && writes) {
         complain(sim, rank, "the input is written");
+        return NULL;
+    }
+    if (send ? !oracle_sends(&op->call, rank) : !oracle_receives(&op->call, rank)) {
+        complain(sim, rank, "a buffer is used that the operator does not have there");
         return NULL;
     }
     return (send ? part->send : part->recv) + off;
@@ -493,7 +504,8 @@ static bool untouched(const struct op *op, uint32_t rank)
     const size_t send = oracle_send_bytes(&op->call);
     for (size_t i = 0; i < part->bytes; i++) {
         const uint8_t *at = part->memory + i;
-        const bool output = at >= part->recv && at < part->recv + recv;
+        const bool output =
+                oracle_receives(&op->call, rank) && at >= part->recv && at < part->recv + recv;
         const bool input = at >= part->send && at < part->send + send;
         const uint8_t want = input ? part->input[at - part->send] : GUARD_BYTE;
         if (!output && *at != want) {
@@ -519,7 +531,7 @@ bool list_sim_check(const struct list_sim *sim, uint32_t index)
     uint8_t *want = need(malloc(bytes));
     for (uint32_t r = 0; r < sim->ranks && ok; r++) {
         oracle_collective(&op->call, sends, r, want);
-        if (memcmp(want, op->part[r].recv, bytes) != 0) {
+        if (oracle_receives(&op->call, r) && memcmp(want, op->part[r].recv, bytes) != 0) {
             fprintf(stderr, "rank %u of %u, op %u: wrong result\n", r, sim->ranks, index);
             ok = false;
         }
