@@ -342,16 +342,22 @@ Test(task_params, tell_operators_apart)
     WORKS((int)HcclBroadcast(out[0], 7, FP32, 0, comm, a));
     WORKS((int)HcclAllGather(in[0], out[0], 8, FP32, comm, a));
     WORKS((int)HcclReduceScatter(in[0], out[0], 9, FP32, HCCL_REDUCE_MAX, comm, a));
+    WORKS((int)HcclReduce(in[0], out[0], 10, FP32, HCCL_REDUCE_MIN, 0, comm, a));
+    WORKS((int)HcclScatter(in[0], out[0], 11, FP32, 0, comm, a));
+    WORKS((int)HcclAlltoAll(in[0], 9, FP32, out[0], 9, FP32, comm, a));
     WORKS((int)HcclBarrier(comm, a));
-    aclmdlRI graph = end_capture(tasks, 4);
+    aclmdlRI graph = end_capture(tasks, 7);
     const struct reprise_collective_args expected[] = {
         { HCCL_CMD_BROADCAST, FP32, HCCL_REDUCE_RESERVED, 0, comm, out[0], out[0], 7, { 0 } },
         { HCCL_CMD_ALLGATHER, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 8, { 0 } },
         { HCCL_CMD_REDUCE_SCATTER, FP32, HCCL_REDUCE_MAX, 0, comm, in[0], out[0], 9, { 0 } },
+        { HCCL_CMD_REDUCE, FP32, HCCL_REDUCE_MIN, 0, comm, in[0], out[0], 10, { 0 } },
+        { HCCL_CMD_SCATTER, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 11, { 0 } },
+        { HCCL_CMD_ALLTOALL, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 9, { 0 } },
         { HCCL_CMD_BARRIER, HCCL_DATA_TYPE_INT8, HCCL_REDUCE_RESERVED, 0, comm, NULL, NULL, 1,
                 { 0 } },
     };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 7; i++) {
         aclmdlRITaskParams params = params_of(tasks[i]);
         cr_assert(eq(ptr, params.kernelTaskParams.funcHandle,
                 reprise_collective_function(expected[i].op)));
@@ -362,7 +368,7 @@ Test(task_params, tell_operators_apart)
     }
     WORKS(aclmdlRIUpdate(graph));
     run(graph);
-    for (int e = 0; e < 9; e++) {
+    for (int e = 0; e < 11; e++) {
         cr_assert(eq(flt, out[0][e], in[0][e]));
     }
     cr_assert(eq(ptr, reprise_collective_function(HCCL_CMD_INVALID), NULL));

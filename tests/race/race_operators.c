@@ -57,6 +57,11 @@ static bool run_graph(HcclComm comm, aclrtStream stream, uint32_t *data)
               check(HcclAllReduce(
                       data, data, 999, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_MAX, comm, stream)) &&
               check(HcclBroadcast(data, 999, HCCL_DATA_TYPE_UINT32, 1, comm, stream)) &&
+              check(HcclReduce(
+                      data, data, 999, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_SUM, 2, comm, stream)) &&
+              check(HcclScatter(data, data + 3000, 900, HCCL_DATA_TYPE_UINT32, 0, comm, stream)) &&
+              check(HcclAlltoAll(data, 450, HCCL_DATA_TYPE_UINT32, data + 2000, 450,
+                      HCCL_DATA_TYPE_UINT32, comm, stream)) &&
               check(aclmdlRICaptureEnd(stream, &graph));
     for (int i = 0; ok && i < 20; i++) {
         ok = check(aclmdlRIExecuteAsync(graph, stream));

@@ -27,6 +27,9 @@ static const struct operator operators[] = {
     { ORACLE_REDUCE_SCATTER, RP_DTYPE_FP32, RP_REDUCE_MAX, 0 },
     { ORACLE_ALL_GATHER, RP_DTYPE_INT64, RP_REDUCE_SUM, 0 },
     { ORACLE_BROADCAST, RP_DTYPE_FP16, RP_REDUCE_SUM, 1 },
+    { ORACLE_REDUCE, RP_DTYPE_BFP16, RP_REDUCE_MIN, 1 },
+    { ORACLE_SCATTER, RP_DTYPE_INT8, RP_REDUCE_SUM, 0 },
+    { ORACLE_ALLTOALL, RP_DTYPE_FP64, RP_REDUCE_SUM, 0 },
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 

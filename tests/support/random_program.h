@@ -98,6 +98,9 @@ enum random_op {
     RANDOM_REDUCE_SCATTER,
     RANDOM_ALL_GATHER,
     RANDOM_BROADCAST,
+    RANDOM_REDUCE,
+    RANDOM_SCATTER,
+    RANDOM_ALLTOALL,
     RANDOM_BARRIER,
 };
 
@@ -245,6 +248,10 @@ unsigned random_comm_size(unsigned comm, unsigned ranks);
 
 /** random_comm_member: the job's rank that is rank `rank` of the communicator. */
 unsigned random_comm_member(unsigned comm, unsigned ranks, unsigned rank);
+
+/** random_input_is_larger: whether an operator in place writes into its input, and not the other
+ * way round. */
+bool random_input_is_larger(const struct random_task *task);
 
 /** random_send, random_recv: the ranges of a collective on rank `rank` of the job, where it is in
  * place too. */

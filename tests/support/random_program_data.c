@@ -169,21 +169,36 @@ static bool is_float(unsigned dtype)
 
 static bool reduces(unsigned op)
 {
-    return op == RANDOM_ALL_REDUCE || op == RANDOM_REDUCE_SCATTER;
+    return op == RANDOM_ALL_REDUCE || op == RANDOM_REDUCE_SCATTER || op == RANDOM_REDUCE;
+}
+
+// How many blocks of `count` elements an input and an output have.
+static uint32_t send_blocks(unsigned op, uint32_t size)
+{
+    return op == RANDOM_REDUCE_SCATTER || op == RANDOM_SCATTER || op == RANDOM_ALLTOALL ? size : 1;
+}
+
+static uint32_t recv_blocks(unsigned op, uint32_t size)
+{
+    return op == RANDOM_ALL_GATHER || op == RANDOM_ALLTOALL ? size : 1;
 }
 
 static void pick_call(struct random_build *build, struct random_task *task, unsigned buffer)
 {
     struct random_source *source = &build->source;
     const unsigned dice = random_below(source, 100);
-    task->op = dice < 40   ? RANDOM_ALL_REDUCE
-               : dice < 60 ? RANDOM_REDUCE_SCATTER
-               : dice < 80 ? RANDOM_ALL_GATHER
-               : dice < 96 ? RANDOM_BROADCAST
+    task->op = dice < 30   ? RANDOM_ALL_REDUCE
+               : dice < 42 ? RANDOM_REDUCE_SCATTER
+               : dice < 54 ? RANDOM_ALL_GATHER
+               : dice < 66 ? RANDOM_BROADCAST
+               : dice < 76 ? RANDOM_REDUCE
+               : dice < 86 ? RANDOM_SCATTER
+               : dice < 96 ? RANDOM_ALLTOALL
                            : RANDOM_BARRIER;
     task->comm = (uint8_t)(random_chance(source, 40) ? 0 : random_below(source, RANDOM_COMMS));
     task->root = (uint8_t)random_below(source, random_comm_size(task->comm, build->program->ranks));
-    task->in_place = task->op == RANDOM_BROADCAST || random_chance(source, 30);
+    task->in_place = task->op == RANDOM_BROADCAST ||
+                     (task->op != RANDOM_ALLTOALL && random_chance(source, 30));
     task->reduce = (uint8_t)random_below(source, RP_REDUCE_OPS);
     task->dtype = random_chance(source, 70) ? favourite_type(build->program->buffer[buffer].fill)
                                             : (uint8_t)random_below(source, RP_DTYPE_FP8E8M0 + 1);
@@ -217,8 +232,8 @@ static bool pick_collective(struct random_build *build, struct random_task *task
     }
     const uint32_t one = (uint32_t)rp_dtype_bytes((enum rp_dtype)task->dtype);
     const uint32_t size = random_comm_size(task->comm, build->program->ranks);
-    const uint32_t send = task->op == RANDOM_REDUCE_SCATTER ? size : 1;
-    const uint32_t recv = task->op == RANDOM_ALL_GATHER ? size : 1;
+    const uint32_t send = send_blocks(task->op, size);
+    const uint32_t recv = recv_blocks(task->op, size);
     uint32_t most = bytes_of(build, to) / one / recv;
     const uint32_t most_from = bytes_of(build, from) / one / send;
     most = most < most_from ? most : most_from;
@@ -232,7 +247,7 @@ static bool pick_collective(struct random_build *build, struct random_task *task
     args->count = pick_size(build, 1, most);
     args->to = pick_range(build, to, args->count * one * recv, align);
     args->from = pick_range(build, from, args->count * one * send, align);
-    if (task->in_place && task->op == RANDOM_REDUCE_SCATTER) {
+    if (task->in_place && random_input_is_larger(task)) {
         args->to.bytes = 0;
     } else if (task->in_place) {
         args->from.bytes = 0;

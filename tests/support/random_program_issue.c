@@ -137,6 +137,15 @@ static void issue_collective(struct random_runner *r, const struct random_task *
     case RANDOM_BROADCAST:
         must(HcclBroadcast(recv, args->count, dtype, task->root, comm, stream));
         break;
+    case RANDOM_REDUCE:
+        must(HcclReduce(send, recv, args->count, dtype, reduce, task->root, comm, stream));
+        break;
+    case RANDOM_SCATTER:
+        must(HcclScatter(send, recv, args->count, dtype, task->root, comm, stream));
+        break;
+    case RANDOM_ALLTOALL:
+        must(HcclAlltoAll(send, args->count, dtype, recv, args->count, dtype, comm, stream));
+        break;
     case RANDOM_BARRIER:
         must(HcclBarrier(comm, stream));
         break;
