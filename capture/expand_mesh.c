@@ -62,8 +62,8 @@ static void reduce_scatter(struct rp_list_builder *builder, const struct rp_expa
         rp_build_signal(builder, peer);
     }
     wait_all(builder, request);
-    fold(builder, request, rp_ht_at(RP_HT_RECV, 0, 0), rp_ht_at(RP_HT_SEND, request->rank, 0),
-            bytes);
+    fold(builder, request, rp_ht_at(RP_HT_RECV, rp_expand_one(request, request->rank), 0),
+            rp_ht_at(RP_HT_SEND, request->rank, 0), bytes);
     signal_all(builder, request);
     wait_all(builder, request);
 }
@@ -75,14 +75,15 @@ static void exchange(struct rp_list_builder *builder, const struct rp_expand_req
     const uint64_t slot = rp_expand_slot(request);
     const uint64_t bytes = request->count * rp_expand_element_bytes(request);
     const bool blocks = request->op == RP_OP_ALLTOALL;
+    const uint32_t one = rp_expand_one(request, request->rank);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
         rp_build_put(builder, peer, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * slot),
-                rp_ht_at(RP_HT_SEND, blocks ? peer : 0, 0), bytes);
+                rp_ht_at(RP_HT_SEND, blocks ? peer : one, 0), bytes);
         rp_build_signal(builder, peer);
     }
     rp_build_copy(builder, rp_ht_at(RP_HT_RECV, request->rank, 0),
-            rp_ht_at(RP_HT_SEND, blocks ? request->rank : 0, 0), bytes);
+            rp_ht_at(RP_HT_SEND, blocks ? request->rank : one, 0), bytes);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, request->size - step);
         rp_build_wait(builder, peer);
@@ -294,9 +295,11 @@ rp_status rp_expand_mesh(const struct rp_expand_request *request, struct rp_task
         all_reduce(&builder, request);
         break;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
         reduce_scatter(&builder, request);
         break;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
     case RP_OP_ALLTOALL:
         exchange(&builder, request);
         break;

@@ -137,14 +137,16 @@ static void all_reduce(struct rp_list_builder *builder, const struct ring *ring)
 
 static void reduce_scatter(struct rp_list_builder *builder, const struct ring *ring)
 {
-    reduce_steps(builder, ring, rp_ht_at(RP_HT_RECV, 0, 0));
+    const uint32_t one = rp_expand_one(ring->request, ring->request->rank);
+    reduce_steps(builder, ring, rp_ht_at(RP_HT_RECV, one, 0));
     end_round(builder, ring);
 }
 
 static void all_gather(struct rp_list_builder *builder, const struct ring *ring)
 {
     const uint32_t own = ring->request->rank;
-    rp_build_copy(builder, block_at(ring, RP_HT_RECV, own), rp_ht_at(RP_HT_SEND, 0, 0),
+    rp_build_copy(builder, block_at(ring, RP_HT_RECV, own),
+            rp_ht_at(RP_HT_SEND, rp_expand_one(ring->request, own), 0),
             block_part(ring, own).bytes);
     gather_steps(builder, ring, RP_HT_WIN_IN);
     end_round(builder, ring);
@@ -270,9 +272,11 @@ rp_status rp_expand_ring(const struct rp_expand_request *request, struct rp_task
         all_reduce(&builder, &ring);
         break;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
         reduce_scatter(&builder, &ring);
         break;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
         all_gather(&builder, &ring);
         break;
     case RP_OP_BROADCAST:

@@ -131,6 +131,43 @@ HcclResult HcclAlltoAll(const void *sendBuf, uint64_t sendCount, HcclDataType se
     return (HcclResult)rp_hccl(rp_op_submit(&call));
 }
 
+HcclResult HcclAllGatherV(void *sendBuf, uint64_t sendCount, void *recvBuf, const void *recvCounts,
+        const void *recvDispls, HcclDataType dataType, HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_call call = {
+        .api = "HcclAllGatherV",
+        .op = RP_OP_ALL_GATHER_V,
+        .send = sendBuf,
+        .recv = recvBuf,
+        .count = sendCount,
+        .dtype = (int)dataType,
+        .reduce = -1,
+        .blocks = { .count = recvCounts, .displacement = recvDispls },
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
+HcclResult HcclReduceScatterV(void *sendBuf, const void *sendCounts, const void *sendDispls,
+        void *recvBuf, uint64_t recvCount, HcclDataType dataType, HcclReduceOp op, HcclComm comm,
+        aclrtStream stream)
+{
+    const struct rp_op_call call = {
+        .api = "HcclReduceScatterV",
+        .op = RP_OP_REDUCE_SCATTER_V,
+        .send = sendBuf,
+        .recv = recvBuf,
+        .count = recvCount,
+        .dtype = (int)dataType,
+        .reduce = (int)op,
+        .blocks = { .count = sendCounts, .displacement = sendDispls },
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
 HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
 {
     const struct rp_op_call call = {

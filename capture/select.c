@@ -72,6 +72,21 @@ const struct rp_matrix_row rp_matrix[] = {
             .algo = RP_ALGO_OP_ALLTOALL,
     },
     {
+            .op = RP_OP_ALL_GATHER_V,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .algo = RP_ALGO_OP_ALLGATHER,
+    },
+    {
+            .op = RP_OP_REDUCE_SCATTER_V,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .reduces = true,
+            .algo = RP_ALGO_OP_REDUCESCATTER,
+    },
+    {
             .op = RP_OP_BARRIER,
             .aiv = true,
             .host_ts = true,

@@ -18,6 +18,7 @@
  * FP32 and round once. All forms therefore give the same bits.
  */
 
+#include "kernels/counts.h"
 #include "kernels/line.h"
 #include "kernels/reduce.h"
 
@@ -38,15 +39,16 @@ struct rp_aiv_op {
     struct rp_record record; /* own; digest and seq filled in */
     const uint8_t *send;     /* own buffers, this process's addresses */
     uint8_t *recv;
-    uint64_t seq;         /* 0 before it is announced */
-    uint64_t block_bytes; /* count elements */
-    uint64_t offset;      /* bytes of the current piece of work that are finished */
-    uint64_t filled;      /* staged: rounds whose window-in this rank has filled */
-    uint64_t folded;      /* staged: rounds whose windows-in this rank has read */
-    uint64_t round;       /* staged: rounds finished within this op */
-    uint32_t peer;        /* next rank to look at in the current phase */
-    uint8_t form;         /* enum rp_aiv_form in aiv_forms.h */
-    uint8_t phase;        /* enum in aiv.c */
+    const struct rp_counts *counts; /* NULL: all blocks have block_bytes */
+    uint64_t seq;                   /* 0 before it is announced */
+    uint64_t block_bytes;           /* count elements; of the largest block */
+    uint64_t offset;                /* bytes of the current piece of work that are finished */
+    uint64_t filled;                /* staged: rounds whose window-in this rank has filled */
+    uint64_t folded;                /* staged: rounds whose windows-in this rank has read */
+    uint64_t round;                 /* staged: rounds finished within this op */
+    uint32_t peer;                  /* next rank to look at in the current phase */
+    uint8_t form;                   /* enum rp_aiv_form in aiv_forms.h */
+    uint8_t phase;                  /* enum in aiv.c */
     uint8_t reserved[2];
 };
 
@@ -64,6 +66,12 @@ struct rp_aiv_op {
 void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_reduce_impl *reduce,
         const struct rp_aiv_tuning *tuning, const struct rp_record *record, const void *send,
         void *recv);
+
+/** rp_aiv_set_counts: after rp_aiv_begin() of an operator with a table; it outlives the run. */
+static inline void rp_aiv_set_counts(struct rp_aiv_op *op, const struct rp_counts *counts)
+{
+    op->counts = counts;
+}
 
 /**
  * rp_aiv_step: run until something must be waited for, or about `budget_bytes`

@@ -45,6 +45,7 @@ static bool has_blocks(const struct rp_aiv_op *op)
 {
     switch (op->record.op) {
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
     case RP_OP_SCATTER:
     case RP_OP_ALLTOALL:
         return true;
@@ -83,8 +84,19 @@ struct round {
     uint64_t number; // counted through all ops
     uint64_t part;   // offset of its part in every window
     uint64_t at;     // offset of its piece in a block
-    uint64_t bytes;  // of its piece
+    uint64_t bytes;  // of its piece of the largest block
 };
+
+// This round's piece of rank q's block, where it lies in the buffer that has all blocks.
+static struct rp_slice piece_of(const struct rp_aiv_op *op, const struct round *round, uint32_t q)
+{
+    const struct rp_slice block = rp_aiv_block(op, q);
+    const uint64_t left = block.bytes - rp_min_u64(block.bytes, round->at);
+    return (struct rp_slice){
+        .start = block.start + round->at,
+        .bytes = rp_min_u64(round->bytes, left),
+    };
+}
 
 static struct round make_round(const struct rp_aiv_op *op, const struct plan *plan, uint64_t index)
 {
@@ -147,11 +159,16 @@ static rp_status fill(struct rp_aiv_op *op, const struct plan *plan)
     uint8_t *window = lines->peer[lines->rank].window_in + round.part;
     if (has_blocks(op)) {
         for (uint32_t q = 0; q < lines->size; q++) {
-            rp_copy(window + q * plan->piece_bytes, op->send + q * op->block_bytes + round.at,
-                    round.bytes);
+            const struct rp_slice piece = piece_of(op, &round, q);
+            rp_copy(window + q * plan->piece_bytes, op->send + piece.start, piece.bytes);
         }
     } else {
-        rp_copy(window, op->send + round.at, round.bytes);
+        const uint64_t bytes = op->record.op == RP_OP_ALL_GATHER_V
+                                       ? piece_of(op, &round, lines->rank).bytes
+                                       : round.bytes;
+        if (bytes != 0) {
+            rp_copy(window, op->send + round.at, bytes);
+        }
     }
     rp_lines_stage_fill(lines, round.number);
     op->filled++;
@@ -180,19 +197,20 @@ static void fold_slice(struct rp_aiv_op *op, const struct round *round)
     rp_aiv_fold(op, lines->dsts, outputs, slice.bytes);
 }
 
-static void fold_whole(struct rp_aiv_op *op, const struct round *round, uint64_t at)
+static void fold_whole(struct rp_aiv_op *op, const struct round *round, uint64_t at, uint64_t bytes)
 {
-    void *dst = op->recv + round->at;
+    void *dst = bytes == 0 ? NULL : op->recv + round->at;
     point_at_windows(op->lines, round, at);
-    rp_aiv_fold(op, &dst, 1, round->bytes);
+    rp_aiv_fold(op, &dst, 1, bytes);
 }
 
 // This round's piece of every rank's block of the output: byte `at` of that rank's part.
 static void gather(struct rp_aiv_op *op, const struct round *round, uint64_t at)
 {
     for (uint32_t q = 0; q < op->lines->size; q++) {
-        rp_copy(op->recv + q * op->block_bytes + round->at,
-                op->lines->peer[q].window_in + round->part + at, round->bytes);
+        const struct rp_slice piece = piece_of(op, round, q);
+        rp_copy(op->recv + piece.start, op->lines->peer[q].window_in + round->part + at,
+                piece.bytes);
     }
 }
 
@@ -217,13 +235,15 @@ static void read_windows(struct rp_aiv_op *op, const struct plan *plan, const st
         if (is_sliced(op)) {
             fold_slice(op, round);
         } else if (has_result(op)) {
-            fold_whole(op, round, 0);
+            fold_whole(op, round, 0, round->bytes);
         }
         break;
     case RP_OP_REDUCE_SCATTER:
-        fold_whole(op, round, own_piece);
+    case RP_OP_REDUCE_SCATTER_V:
+        fold_whole(op, round, own_piece, piece_of(op, round, op->lines->rank).bytes);
         break;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
         gather(op, round, 0);
         break;
     case RP_OP_ALLTOALL:

@@ -72,8 +72,8 @@ static rp_status locate_send(struct rp_aiv_op *op, uint32_t q, const uint8_t **o
     }
     const struct rp_record record = rp_lines_record(op->lines, q, op->seq);
     uint8_t *at = NULL;
-    const rp_status st =
-            locate(op, q, record.send_off, rp_record_send_bytes(&op->record, op->lines->size), &at);
+    const rp_status st = locate(op, q, record.send_off,
+            rp_input_bytes(&op->record, op->counts, q, op->lines->size), &at);
     *out = at;
     return st;
 }
@@ -85,7 +85,8 @@ static rp_status locate_recv(struct rp_aiv_op *op, uint32_t q, uint8_t **out)
         return RP_OK;
     }
     const struct rp_record record = rp_lines_record(op->lines, q, op->seq);
-    return locate(op, q, record.recv_off, rp_record_recv_bytes(&op->record, op->lines->size), out);
+    return locate(op, q, record.recv_off,
+            rp_output_bytes(&op->record, op->counts, q, op->lines->size), out);
 }
 
 // Whose outputs take what this rank has folded.
@@ -100,6 +101,7 @@ static struct outputs outputs_of(const struct rp_aiv_op *op, struct rp_slice par
     const struct rp_lines *lines = op->lines;
     switch (op->record.op) {
     case RP_OP_REDUCE_SCATTER: // the part is this rank's block
+    case RP_OP_REDUCE_SCATTER_V:
         return (struct outputs){ .first = lines->rank, .count = 1 };
     case RP_OP_REDUCE:
         return (struct outputs){ .first = op->record.root, .count = 1, .at = part.start };
@@ -175,22 +177,25 @@ static rp_status fold(
     return rp_lines_check(lines, op->seq); // after the last access too
 }
 
-// Copies the block at byte `at` of rank q's input to `dst`, from op->offset on. `*spent` counts
+// Copies `block` of rank q's input to `dst`, from op->offset on. `*spent` counts
 // against the budget.
-static rp_status pull(struct rp_aiv_op *op, uint32_t q, uint64_t at, uint8_t *dst,
+static rp_status pull(struct rp_aiv_op *op, uint32_t q, struct rp_slice block, uint8_t *dst,
         uint64_t budget_bytes, uint64_t *spent, bool *progress)
 {
     const uint8_t *src = NULL;
+    if (block.bytes == 0) {
+        return RP_OK;
+    }
     rp_status st = locate_send(op, q, &src);
     if (st != RP_OK) {
         return st;
     }
-    src += at;
+    src += block.start;
     if (src == dst) {
         return RP_OK; // in place
     }
     void (*const copy)(void *, const void *, size_t) = streams(op) ? rp_copy_stream : rp_copy;
-    while (op->offset < op->block_bytes) {
+    while (op->offset < block.bytes) {
         if (*spent >= budget_bytes && *spent != 0) {
             return RP_AGAIN;
         }
@@ -198,7 +203,7 @@ static rp_status pull(struct rp_aiv_op *op, uint32_t q, uint64_t at, uint8_t *ds
         if (st != RP_OK) {
             return st;
         }
-        const uint64_t bytes = rp_min_u64(op->block_bytes - op->offset, PIECE_BYTES_MAX);
+        const uint64_t bytes = rp_min_u64(block.bytes - op->offset, PIECE_BYTES_MAX);
         copy(dst + op->offset, src + op->offset, bytes);
         op->offset += bytes;
         *spent += 2 * bytes;
@@ -213,8 +218,9 @@ static rp_status pull_all(struct rp_aiv_op *op, uint64_t at, uint64_t budget_byt
     uint64_t spent = 0;
     for (; op->peer < lines->size; op->peer++) {
         const uint32_t q = (lines->rank + 1 + op->peer) % lines->size;
-        const rp_status st =
-                pull(op, q, at, op->recv + q * op->block_bytes, budget_bytes, &spent, progress);
+        const struct rp_slice to = rp_aiv_block(op, q);
+        const struct rp_slice from = { .start = at, .bytes = to.bytes };
+        const rp_status st = pull(op, q, from, op->recv + to.start, budget_bytes, &spent, progress);
         if (st != RP_OK) {
             return st;
         }
@@ -226,7 +232,8 @@ static rp_status pull_all(struct rp_aiv_op *op, uint64_t at, uint64_t budget_byt
 static rp_status pull_root(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, bool *progress)
 {
     uint64_t spent = 0;
-    const rp_status st = pull(op, op->record.root, at, op->recv, budget_bytes, &spent, progress);
+    const struct rp_slice from = { .start = at, .bytes = op->block_bytes };
+    const rp_status st = pull(op, op->record.root, from, op->recv, budget_bytes, &spent, progress);
     return st == RP_OK ? rp_lines_check(op->lines, op->seq) : st;
 }
 
@@ -240,9 +247,10 @@ rp_status rp_aiv_zero_copy_work(struct rp_aiv_op *op, uint64_t budget_bytes, boo
         return fold(
                 op, rp_aiv_slice(op->block_bytes, rank, op->lines->size), budget_bytes, progress);
     case RP_OP_REDUCE_SCATTER:
-        return fold(op, (struct rp_slice){ .start = own_block, .bytes = op->block_bytes },
-                budget_bytes, progress);
+    case RP_OP_REDUCE_SCATTER_V:
+        return fold(op, rp_aiv_block(op, rank), budget_bytes, progress);
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
         return pull_all(op, 0, budget_bytes, progress);
     case RP_OP_ALLTOALL:
         return pull_all(op, own_block, budget_bytes, progress);

@@ -11,7 +11,7 @@
 
 // Bijective, so that two records that differ in one word never meet here; the multipliers are
 // those of the splitmix64 generator.
-static uint64_t mix(uint64_t value)
+uint64_t rp_mix_u64(uint64_t value)
 {
     value ^= value >> 30;
     value *= UINT64_C(0xbf58476d1ce4e5b9);
@@ -26,9 +26,9 @@ uint64_t rp_record_digest(const struct rp_record *record)
                           (uint64_t)record->dtype << 8 | record->reduce;
     const uint64_t choice = (uint64_t)record->expansion << 16 | (uint64_t)record->algorithm << 8 |
                             record->determinism;
-    uint64_t digest = mix(choice + 1);
-    digest = mix(digest ^ call);
-    digest = mix(digest ^ record->count);
+    uint64_t digest = rp_mix_u64(choice + 1);
+    digest = rp_mix_u64(digest ^ call);
+    digest = rp_mix_u64(digest ^ record->count);
     return digest != 0 ? digest : 1;
 }
 
@@ -49,6 +49,10 @@ const char *rp_op_kind_name(unsigned op)
         return "AlltoAll";
     case RP_OP_SCATTER:
         return "Scatter";
+    case RP_OP_ALL_GATHER_V:
+        return "AllGatherV";
+    case RP_OP_REDUCE_SCATTER_V:
+        return "ReduceScatterV";
     case RP_OP_BARRIER:
         return "Barrier";
     default:
@@ -99,7 +103,8 @@ static bool has_elements(unsigned op)
 
 static bool reduces(unsigned op)
 {
-    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER || op == RP_OP_REDUCE;
+    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER || op == RP_OP_REDUCE ||
+           op == RP_OP_REDUCE_SCATTER_V;
 }
 
 static bool is_rooted(unsigned op)
@@ -166,7 +171,8 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     const unsigned op = record->op;
     append(&out, "%s #%" PRIu64, rp_op_kind_name(op), record->seq % RP_SEQ_BASE_UNIT);
     if (has_elements(op)) {
-        append(&out, ", count %" PRIu64, record->count);
+        append(&out, ", %s %" PRIu64, rp_op_has_table(op) ? "largest count" : "count",
+                record->count);
         append_name(&out, dtype_names, RP_ARRAY_LENGTH(dtype_names), record->dtype, "type");
     }
     if (reduces(op)) {
@@ -174,6 +180,8 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     }
     if (is_rooted(op)) {
         append(&out, ", root %" PRIu32, record->root);
+    } else if (rp_op_has_table(op)) {
+        append(&out, ", table %08" PRIx32, record->root);
     }
     append_name(&out, expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion,
             "expansion");
@@ -201,6 +209,7 @@ uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_BARRIER:
         return 0;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
     case RP_OP_SCATTER:
     case RP_OP_ALLTOALL:
         return one_buffer_bytes(record) * ranks;
@@ -215,6 +224,7 @@ uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_BARRIER:
         return 0;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
     case RP_OP_ALLTOALL:
         return one_buffer_bytes(record) * ranks;
     default:

@@ -35,8 +35,8 @@ static void hold_buffers(struct rp_coll_run *run, const struct rp_op *op, bool h
     struct rp_comm *comm = op->comm;
     void (*change)(struct rp_arena *, const void *, size_t) =
             hold ? rp_arena_hold : rp_arena_unhold;
-    change(comm->arena, op->send, rp_record_input_bytes(&op->record, comm->rank, comm->size));
-    change(comm->arena, op->recv, rp_record_output_bytes(&op->record, comm->rank, comm->size));
+    change(comm->arena, op->send, rp_input_bytes(&op->record, op->counts, comm->rank, comm->size));
+    change(comm->arena, op->recv, rp_output_bytes(&op->record, op->counts, comm->rank, comm->size));
     run->held = hold;
 }
 
@@ -190,6 +190,7 @@ static void begin(struct rp_coll_run *run, const struct rp_op *op, struct rp_col
     if (is_aiv(op)) {
         rp_aiv_begin(&run->u.aiv, &comm->lines, step->reduce, &comm->settings.tuning, &op->record,
                 op->send, op->recv);
+        rp_aiv_set_counts(&run->u.aiv, op->counts);
     } else {
         run->u.hts = (struct rp_hts_run){ 0 };
     }

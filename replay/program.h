@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "kernels/record.h"
+#include "kernels/counts.h"
 #include "replay/task_list.h"
 
 struct rp_comm;
@@ -59,9 +59,9 @@ enum rp_insn_kind {
 #define RP_INSN_BOUND 1
 
 struct rp_insn {
-    uint8_t kind; /* enum rp_insn_kind: selects the arm of `u` */
-    uint8_t flag; /* CALLBACK: 1 = later tasks wait; VALUE_WAIT: ACL_STREAM_WAIT_VALUE_*; EVENT_*:
-                     RP_INSN_BOUND; NOTIFY_*: mode; COND: aclmdlRICondTaskType */
+    uint8_t kind;  /* enum rp_insn_kind: selects the arm of `u` */
+    uint8_t flag;  /* CALLBACK: 1 = later tasks wait; VALUE_WAIT: ACL_STREAM_WAIT_VALUE_*; EVENT_*:
+                      RP_INSN_BOUND; NOTIFY_*: mode; COND: aclmdlRICondTaskType */
     uint8_t clear; /* NOTIFY_WAIT: reset the value afterwards */
     uint8_t reserved;
     uint32_t index; /* COLLECTIVE: op; EDGE_*: edge; EVENT_* with RP_INSN_BOUND: ticket; COND: its
@@ -152,6 +152,7 @@ struct rp_op {
     struct rp_comm *comm;            /* referenced by whoever holds the op */
     const struct rp_task_list *list; /* HOST_TS: full rounds; NULL for AIV */
     const struct rp_task_list *tail; /* HOST_TS: the last, shorter round; NULL if there is none */
+    const struct rp_counts *counts;  /* of an operator whose blocks differ; NULL for the others */
     const void *send;
     void *recv;
     uint64_t timeout_ns; /* 0: none */
@@ -184,7 +185,7 @@ struct rp_program {
     uint8_t *lane_starts; /* [lane_count]: 1: begins with the program; 0: when something says so */
     struct rp_sub *sub;
     struct rp_target *target;
-    uint32_t *bound; /* [bound_count]: where each external record or wait stands in insn */
+    uint32_t *bound;      /* [bound_count]: where each external record or wait stands in insn */
     uint32_t *lane_first; /* [lane_count + 1]: lane i is insn[lane_first[i]] .. insn[lane_first[i +
                              1] - 1] */
     struct rp_insn *insn;
@@ -207,7 +208,8 @@ struct rp_program_size {
  */
 struct rp_program *rp_program_create(const struct rp_program_size *size);
 void rp_program_ref(struct rp_program *program);
-/** rp_program_unref: the last one drops the references of comms and instructions, calls release, frees. */
+/** rp_program_unref: the last one drops the references of comms and instructions, calls release,
+ * frees. */
 void rp_program_unref(struct rp_program *program);
 
 #endif

@@ -17,7 +17,8 @@
 
 static const uint32_t ranks_of[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16 };
 static const uint16_t ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_ALL_GATHER,
-    RP_OP_BROADCAST, RP_OP_REDUCE, RP_OP_SCATTER, RP_OP_ALLTOALL };
+    RP_OP_BROADCAST, RP_OP_REDUCE, RP_OP_SCATTER, RP_OP_ALLTOALL, RP_OP_ALL_GATHER_V,
+    RP_OP_REDUCE_SCATTER_V };
 #define OPS RP_ARRAY_LENGTH(ops)
 
 // A ring has nothing to offer for an all-to-all.
@@ -125,6 +126,8 @@ Test(expand, mesh_folds_in_rank_order, .timeout = 60)
                 .count = 301 };
             check_one(&op, ranks, ranks * 256, t);
             op.op = RP_OP_REDUCE_SCATTER;
+            check_one(&op, ranks, ranks * 256, t);
+            op.op = RP_OP_REDUCE_SCATTER_V;
             check_one(&op, ranks, ranks * 256, t);
             op.op = RP_OP_REDUCE;
             op.root = ranks / 2;

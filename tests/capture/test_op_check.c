@@ -284,6 +284,71 @@ Test(op_check, an_all_to_all_says_everything_twice)
     code(HcclAlltoAll(send, 8, HCCL_DATA_TYPE_INT32, recv, 8, FP32, comm, stream), HCCL_E_PARA);
 }
 
+static int gather(void *in, uint64_t own, void *out, const uint64_t *count, const uint64_t *place)
+{
+    (void)aclGetRecentErrMsg();
+    return (int)HcclAllGatherV(in, own, out, count, place, FP32, comm, stream);
+}
+
+static int scatter(void *in, const uint64_t *count, const uint64_t *place, void *out, uint64_t own)
+{
+    (void)aclGetRecentErrMsg();
+    return (int)HcclReduceScatterV(in, count, place, out, own, FP32, SUM, comm, stream);
+}
+
+// Arrays first, then whether anything moves, then buffers, then what the numbers say.
+Test(op_check, tables_are_looked_at)
+{
+    const uint64_t eight = 8, two = 2, none = 0, huge = UINT64_MAX;
+    float *in = send, *out = recv;
+    memset(out, 0, BYTES);
+    for (int i = 0; i < 16; i++) {
+        in[i] = (float)i;
+    }
+    cr_assert(eq(int, gather(in, 8, out, &eight, &two), HCCL_SUCCESS));
+    ok(aclrtSynchronizeStream(stream));
+    cr_assert(out[1] == 0 && out[3] == 1 && out[9] == 7 && out[10] == 0);
+    cr_assert(eq(int, scatter(in, &eight, &two, out + 32, 8), HCCL_SUCCESS));
+    ok(aclrtSynchronizeStream(stream));
+    cr_assert(out[31] == 0 && out[32] == 2 && out[39] == 9 && out[40] == 0);
+
+    cr_assert(eq(int, gather(in, 8, out, NULL, &two), HCCL_E_PTR));
+    cr_assert(strstr(error_text(), "recvCounts") != NULL);
+    cr_assert(eq(int, gather(in, 8, out, &eight, NULL), HCCL_E_PTR));
+    cr_assert(strstr(error_text(), "recvDispls") != NULL);
+    cr_assert(eq(int, scatter(in, NULL, &two, out, 8), HCCL_E_PTR));
+    cr_assert(strstr(error_text(), "sendCounts") != NULL);
+    cr_assert(eq(int, scatter(in, &eight, NULL, out, 8), HCCL_E_PTR));
+    cr_assert(strstr(error_text(), "sendDispls") != NULL);
+
+    cr_assert(eq(int, gather(NULL, 0, NULL, &none, &two), HCCL_SUCCESS));
+    cr_assert(eq(int, scatter(NULL, &none, &huge, NULL, 0), HCCL_SUCCESS));
+
+    cr_assert(eq(int, gather(NULL, 8, out, &eight, &two), HCCL_E_PTR));
+    cr_assert(eq(int, gather(in, 8, NULL, &eight, &two), HCCL_E_PTR));
+    cr_assert(eq(int, scatter(NULL, &eight, &two, out, 8), HCCL_E_PTR));
+    cr_assert(eq(int, scatter(in, &eight, &two, NULL, 8), HCCL_E_PTR));
+
+    cr_assert(eq(int, gather(in, 7, out, &eight, &two), HCCL_E_PARA));
+    cr_assert(strstr(error_text(), "sendCount 7") != NULL);
+    cr_assert(eq(int, scatter(in, &eight, &two, out, 9), HCCL_E_PARA));
+    cr_assert(strstr(error_text(), "recvCount 9") != NULL);
+    cr_assert(eq(int, gather(in, 8, out, &eight, &huge), HCCL_E_PARA));
+    cr_assert(strstr(error_text(), "recvCounts[0]") != NULL);
+    cr_assert(eq(int, scatter(in, &huge, &two, out, huge), HCCL_E_PARA));
+
+    cr_assert(eq(int, gather(in, 8, in, &eight, &two), HCCL_E_PARA)); // not in place
+    cr_assert(eq(int, scatter(in, &eight, &two, in, 8), HCCL_E_PARA));
+    cr_assert(eq(int, scatter(in, &eight, &two, in + 2, 8), HCCL_E_PARA)); // the own block
+    cr_assert(strstr(error_text(), "overlap") != NULL);
+    cr_assert(eq(int, scatter(in, &eight, &two, in + 10, 8), HCCL_SUCCESS)); // behind it
+    code(HcclReduceScatterV(in, &eight, &two, out, 8, HCCL_DATA_TYPE_INT128, SUM, comm, stream),
+            HCCL_E_NOT_SUPPORT);
+    code(HcclAllGatherV(in, 8, out, &eight, &two, HCCL_DATA_TYPE_INT128, comm, stream),
+            HCCL_SUCCESS);
+    ok(aclrtSynchronizeStream(stream));
+}
+
 Test(op_check, an_all_to_all_has_two_buffers)
 {
     struct call c = good(ALLTOALL);

@@ -95,6 +95,8 @@ static const enum oracle_op ops[] = {
     ORACLE_REDUCE,
     ORACLE_SCATTER,
     ORACLE_ALLTOALL,
+    ORACLE_ALL_GATHER_V,
+    ORACLE_REDUCE_SCATTER_V,
 };
 
 // One type with one operator: every count, in place and not. Alignments, roots and reductions take
@@ -104,8 +106,8 @@ static void add_counts(
 {
     size_t counts[16];
     const size_t element = rp_dtype_bytes(dtype);
-    const bool blocks =
-            op == ORACLE_REDUCE_SCATTER || op == ORACLE_SCATTER || op == ORACLE_ALLTOALL;
+    const bool blocks = op == ORACLE_REDUCE_SCATTER || op == ORACLE_SCATTER ||
+                        op == ORACLE_ALLTOALL || op == ORACLE_REDUCE_SCATTER_V;
     const size_t unit = blocks ? ranks * element : element;
     const size_t n = pick_counts(unit, counts);
     for (size_t i = 0; i < 2 * n; i++) {
@@ -237,6 +239,8 @@ Test(aiv, finishes_with_the_smallest_budget, .timeout = TIMEOUT_S)
     add_counts(&list, ORACLE_REDUCE, RP_DTYPE_FP32, 3, 1);
     add_counts(&list, ORACLE_SCATTER, RP_DTYPE_FP32, 3, 1);
     add_counts(&list, ORACLE_ALLTOALL, RP_DTYPE_FP32, 3, 1);
+    add_counts(&list, ORACLE_ALL_GATHER_V, RP_DTYPE_FP32, 3, 1);
+    add_counts(&list, ORACLE_REDUCE_SCATTER_V, RP_DTYPE_FP32, 3, 1);
     run_and_empty(&list, comm, FAKE_THREADS);
 }
 

@@ -239,6 +239,49 @@ Test(mismatch, of_roots_is_told_though_no_root_waits_for_data)
     }
 }
 
+// Tables of the same largest count, of which each rank's own part is what it says: only the tables
+// themselves differ.
+static void two_tables_rank(struct rank *rank)
+{
+    const uint64_t *counts = rank->arg;
+    const uint64_t most = counts[0] > counts[1] ? counts[0] : counts[1];
+    const uint64_t table[2] = { counts[rank->id], counts[1 - rank->id] };
+    const uint64_t places[2] = { 0, table[0] };
+    struct guard send, recv;
+    rank_open(rank);
+    must(guard_create(&send, most * sizeof(float), 0));
+    must(guard_create(&recv, 2 * most * sizeof(float), 0));
+    aclError error = (aclError)HcclAllGatherV(send.data, table[rank->id], recv.data, table, places,
+            HCCL_DATA_TYPE_FP32, rank->comm, rank->stream);
+    if (error == ACL_SUCCESS) {
+        error = aclrtSynchronizeStream(rank->stream);
+    }
+    must_hold(error == ACL_ERROR_RT_INTERNAL_ERROR || error == (aclError)HCCL_E_PARA,
+            "the call answers %d", error);
+    const char *text = rank_error_text();
+    const char *first = strstr(text, ", table ");
+    const char *second = first == NULL ? NULL : strstr(first + 1, ", table ");
+    must_hold(second != NULL && memcmp(first, second, 16) != 0, "not both tables are named: \"%s\"",
+            text);
+    must(guard_destroy(&send));
+    must(guard_destroy(&recv));
+    rank_close(rank);
+}
+
+Test(mismatch, of_tables_is_told)
+{
+    static const uint64_t counts[][2] = { { 5, 3 }, { 0, 900 }, { 70000, 50000 } };
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        for (int form = 0; form < 2; form++) {
+            const char *const *env = form == 0 ? AIV : HOST_TS;
+            const struct rank_job job = {
+                .ranks = 2, .fn = two_tables_rank, .arg = counts[i], .env = env
+            };
+            assert_job(&job, "row %zu, %s", i, env[0]);
+        }
+    }
+}
+
 // A graph of two calls against one of the same two in the other order is caught in both too; a
 // count that differs in one of many captured calls names that call's number.
 static void deep_mismatch_rank(struct rank *rank)

@@ -26,6 +26,10 @@ static enum rp_op_kind kind_of(enum oracle_op op)
         return RP_OP_SCATTER;
     case ORACLE_ALLTOALL:
         return RP_OP_ALLTOALL;
+    case ORACLE_ALL_GATHER_V:
+        return RP_OP_ALL_GATHER_V;
+    case ORACLE_REDUCE_SCATTER_V:
+        return RP_OP_REDUCE_SCATTER_V;
     case ORACLE_OPS:
         break;
     }
@@ -41,14 +45,25 @@ static size_t send_elements(const struct oracle_call *call)
 static bool differs_by_rank(const struct oracle_call *call)
 {
     return call->op == ORACLE_REDUCE_SCATTER || call->op == ORACLE_SCATTER ||
-           call->op == ORACLE_ALLTOALL;
+           call->op == ORACLE_ALLTOALL || call->op == ORACLE_REDUCE_SCATTER_V;
 }
 
-// An all-to-all has no form in place.
+// An all-to-all has no form in place, nor have operators with a table.
 static bool has_one_buffer(const struct aiv_case *item)
 {
     return item->call.op == ORACLE_BROADCAST ||
-           (item->in_place && item->call.op != ORACLE_ALLTOALL);
+           (item->in_place && item->call.op != ORACLE_ALLTOALL && !oracle_has_table(item->call.op));
+}
+
+static struct rp_counts *make_counts(const struct oracle_call *call)
+{
+    const struct oracle_table table = oracle_table(call);
+    struct rp_counts *counts = malloc(rp_counts_bytes(call->ranks));
+    uint32_t wrong = 0;
+    if (!rp_counts_fill(counts, call->ranks, table.count, table.place, UINT64_MAX, &wrong)) {
+        abort();
+    }
+    return counts;
 }
 
 void aiv_case_print(const struct aiv_case *item)
@@ -82,6 +97,7 @@ void aiv_case_expect(struct aiv_case *item)
     const unsigned outputs = differs_by_rank(&item->call) ? item->call.ranks : 1;
     uint8_t *inputs = all_inputs(item, sends);
     item->expected = malloc(outputs * bytes + 1);
+    memset(item->expected, GUARD, outputs * bytes);
     for (unsigned r = 0; r < outputs; r++) {
         const unsigned rank = item->call.op == ORACLE_REDUCE ? item->call.root : r;
         oracle_collective(&item->call, sends, rank, item->expected + r * bytes);
@@ -160,6 +176,10 @@ void aiv_run_begin(
     const struct rp_record record = fake_call_record(comm, rank, &call);
     rp_aiv_begin(&run->op, &comm->lines[rank], comm->reduce, &comm->tuning, &record, call.send,
             call.recv);
+    if (oracle_has_table(item->call.op)) {
+        run->counts = make_counts(&item->call);
+        rp_aiv_set_counts(&run->op, run->counts);
+    }
 }
 
 // The whole area as it must be: everything that is not output as before.
@@ -194,6 +214,7 @@ bool aiv_run_check(struct aiv_run *run)
         aiv_case_print(run->item);
     }
     free(want);
+    free(run->counts);
     if (is_staged(run)) {
         free(run->area);
     }

@@ -43,6 +43,7 @@ struct aiv_run {
     bool offers; /* the kernel is given `send`, `recv`; NULL otherwise */
     bool takes;
     size_t area_bytes;
+    struct rp_counts *counts;
     struct rp_aiv_op op;
 };
 void aiv_run_begin(

@@ -14,6 +14,8 @@ const char *rank_call_name(enum oracle_op op)
         [ORACLE_REDUCE] = "HcclReduce",
         [ORACLE_SCATTER] = "HcclScatter",
         [ORACLE_ALLTOALL] = "HcclAlltoAll",
+        [ORACLE_ALL_GATHER_V] = "HcclAllGatherV",
+        [ORACLE_REDUCE_SCATTER_V] = "HcclReduceScatterV",
     };
     return names[op];
 }
@@ -42,12 +44,11 @@ static void make_version(struct rank_call *c, unsigned version, uint64_t seed)
     }
     memcpy(c->inputs + version * c->send_bytes, sends[c->rank], c->send_bytes);
     uint8_t *expected = c->expected + version * c->recv_bytes;
+    memset(expected, GUARD_POISON, c->recv_bytes);
     if (oracle_receives(&c->call, c->rank)) {
         oracle_collective(&c->call, read, c->rank, expected);
     } else if (c->in_place) {
         memcpy(expected, sends[c->rank], c->recv_bytes); // nothing is written
-    } else {
-        memset(expected, GUARD_POISON, c->recv_bytes);
     }
     for (unsigned r = 0; r < c->call.ranks; r++) {
         free(sends[r]);
@@ -81,7 +82,8 @@ void rank_call_open(struct rank_call *c, const struct rank *rank, const struct o
     *c = (struct rank_call){
         .call = *what,
         .in_place =
-                what->op == ORACLE_BROADCAST || (options->in_place && what->op != ORACLE_ALLTOALL),
+                what->op == ORACLE_BROADCAST ||
+                (options->in_place && what->op != ORACLE_ALLTOALL && !oracle_has_table(what->op)),
         .rank = rank->id,
         .versions = options->versions != 0 ? options->versions : VERSIONS_DEFAULT,
         .send_bytes = oracle_send_bytes(what),
@@ -136,6 +138,16 @@ HcclResult rank_call_issue(struct rank_call *c, HcclComm comm, aclrtStream strea
     case ORACLE_ALLTOALL:
         return HcclAlltoAll(
                 c->send, c->call.count, dtype, c->recv, c->call.count, dtype, comm, stream);
+    case ORACLE_ALL_GATHER_V: {
+        const struct oracle_table table = oracle_table(&c->call);
+        return HcclAllGatherV(c->send, table.count[c->rank], c->recv, table.count, table.place,
+                dtype, comm, stream);
+    }
+    case ORACLE_REDUCE_SCATTER_V: {
+        const struct oracle_table table = oracle_table(&c->call);
+        return HcclReduceScatterV(c->send, table.count, table.place, c->recv, table.count[c->rank],
+                dtype, reduce, comm, stream);
+    }
     case ORACLE_OPS:
         break;
     }
