@@ -81,6 +81,19 @@ static struct random_range block_of(struct random_range whole, unsigned index, u
     return whole;
 }
 
+struct oracle_call random_oracle_call(const struct random_program *program,
+        const struct random_task *task, const struct random_args *args)
+{
+    return (struct oracle_call){
+        .op = (enum oracle_op)task->op, // the same order
+        .dtype = (enum rp_dtype)task->dtype,
+        .reduce = (enum rp_reduce_op)task->reduce,
+        .count = args->count,
+        .root = task->root,
+        .ranks = random_comm_size(task->comm, program->ranks),
+    };
+}
+
 bool random_input_is_larger(const struct random_task *task)
 {
     return task->op == RANDOM_REDUCE_SCATTER || task->op == RANDOM_SCATTER;
