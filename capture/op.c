@@ -345,7 +345,6 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
         .send = call->send,
         .recv = call->recv,
         .counts = counts,
-        .timeout_ns = aiv ? comm->settings.aiv_timeout_ns : comm->settings.exec_timeout_ns,
         .record = {
                 .count = call->count,
                 .root = row->rooted ? call->root : 0,
@@ -360,9 +359,6 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     if (counts != NULL) {
         op->record.count = counts->most;
         op->record.root = (uint32_t)counts->hash;
-    }
-    if (call->op == RP_OP_BARRIER) {
-        op->timeout_ns = 0; // a barrier waits as long as it takes
     }
     st = check_buffers(call, comm, row, op);
     if (st != RP_OK) {

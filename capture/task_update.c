@@ -320,7 +320,6 @@ static void change_op(struct rp_op *op, struct rp_op *now)
     }
     op->send = now->send;
     op->recv = now->recv;
-    op->timeout_ns = now->timeout_ns;
     op->record.digest = now->record.digest;
     op->record.count = now->record.count;
     op->record.send_off = now->record.send_off;

@@ -110,6 +110,15 @@ static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp
     return give_up(run, op, step);
 }
 
+// A barrier waits as long as it takes.
+static uint64_t limit_ns(const struct rp_op *op)
+{
+    const struct rp_comm_settings *settings = &op->comm->settings;
+    return op->record.op == RP_OP_BARRIER ? 0
+           : is_aiv(op)                   ? settings->aiv_timeout_ns
+                                          : settings->exec_timeout_ns;
+}
+
 static rp_status time_out(
         struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step)
 {
@@ -169,7 +178,8 @@ static rp_status linger(struct rp_coll_run *run, const struct rp_op *op, struct 
     }
     rp_comm_check(op->comm, step->now_ns);
     rp_status st = look_at_all(run, op);
-    if (st == RP_OK && op->timeout_ns != 0 && waited_ns >= op->timeout_ns) {
+    const uint64_t limit = limit_ns(op);
+    if (st == RP_OK && limit != 0 && waited_ns >= limit) {
         return time_out(run, op, step);
     }
     if (st == RP_OK && !is_aiv(op) && run->seq != 0 &&

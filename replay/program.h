@@ -155,9 +155,9 @@ struct rp_op {
     const struct rp_counts *counts;  /* of an operator whose blocks differ; NULL for the others */
     const void *send;
     void *recv;
-    uint64_t timeout_ns; /* 0: none */
     struct rp_record record;
 };
+static_assert(sizeof(struct rp_op) == 112, "what a million collectives of a graph cost");
 
 /* A sub-graph of a conditional: lanes and edges that are begun anew each time it runs. */
 struct rp_sub {
