@@ -14,6 +14,8 @@
  *           its block of all inputs; the others pull from the peers' buffers
  *   staged  some rank's buffers are not contiguous: rounds through the windows
  *
+ * An operator with a table (kernels/counts.h) does what the one without does.
+ *
  * Every reduction is the left fold in rank order; 16-bit floats accumulate in
  * FP32 and round once. All forms therefore give the same bits.
  */

@@ -126,6 +126,10 @@ Test(select, the_algorithm_follows_hccl_algo_at_level_0)
     }
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_BARRIER, 0), RP_ALGORITHM_MESH));
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_ALLTOALL, 0), RP_ALGORITHM_MESH));
+    cr_assert(eq(
+            int, algorithm_of("allgather=level0:ring", RP_OP_ALL_GATHER_V, 0), RP_ALGORITHM_RING));
+    cr_assert(eq(int, algorithm_of("reducescatter=level0:ring", RP_OP_REDUCE_SCATTER_V, 0),
+            RP_ALGORITHM_RING));
 }
 
 // A ring folds each slice from another rank on: repeatable, but not the order that strict asks for.
@@ -137,5 +141,6 @@ Test(select, strict_determinism_takes_reductions_from_the_ring)
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_ALL_GATHER, 2), RP_ALGORITHM_RING));
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_BROADCAST, 2), RP_ALGORITHM_RING));
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_REDUCE, 2), RP_ALGORITHM_MESH));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_REDUCE_SCATTER_V, 2), RP_ALGORITHM_MESH));
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_SCATTER, 2), RP_ALGORITHM_RING));
 }
