@@ -272,8 +272,8 @@ struct rp_device_env {
     uint32_t device_count;         /* devices of the machine: 0 .. device_count - 1 */
     struct rp_device_list visible; /* what the program sees: logical id -> physical id; its count
                                       is what aclrtGetDeviceCount answers, and may be 0 */
-    uint32_t stream_limit; /* streams of one device at a time */
-    uint32_t event_limit;  /* the same of events */
+    uint32_t stream_limit;         /* streams of one device at a time */
+    uint32_t event_limit;          /* the same of events */
     char soc_name[RP_ENV_NAME_MAX];
     uint64_t device_memory_bytes; /* 0: the machine's RAM */
     enum rp_progress progress;

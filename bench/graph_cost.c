@@ -32,6 +32,8 @@
 #include <acl/acl.h>
 #include <hccl/hccl.h>
 
+#include "bench_args.h"
+
 #define RANKS 2
 #define TASKS_DEFAULT 1000000
 #define WORDS 1024
@@ -322,8 +324,12 @@ int main(int argc, char **argv)
         { "mixed, AIV", "AIV", mixed_task },
         { "mixed, HOST_TS", "HOST_TS", mixed_task },
     };
-    const uint64_t wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : TASKS_DEFAULT;
-    const uint64_t tasks = wanted < 30 ? 30 : wanted / 30 * 30;
+    bench_args(argc, argv, 1,
+            "usage: graph_cost [TASKS]\n"
+            "What a captured task costs, in bytes and in time, a row a kind of task.\n"
+            "  TASKS  tasks of each graph, 30 to 100000000; without it 1000000\n");
+    const uint64_t wanted = bench_number(argc, argv, 1, TASKS_DEFAULT, 30, 100000000);
+    const uint64_t tasks = wanted / 30 * 30;
     printf("%llu tasks, %d ranks; a task's figures, and a graph's\n", (unsigned long long)tasks,
             RANKS);
     printf("%-22s %9s %11s %8s %8s %11s %11s %12s\n", "task", "capture", "freeze", "bytes", "peak",

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "bench_args.h"
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
 
@@ -225,7 +226,11 @@ int main(int argc, char **argv)
 {
     struct rp_cpu cpu;
 
-    pin(argc > 1 ? atoi(argv[1]) : 0);
+    bench_args(argc, argv, 1,
+            "usage: kernels_bench [CORE]\n"
+            "How fast sums and copies are on this machine, by instruction set and size.\n"
+            "  CORE  the core to run on; without it 0\n");
+    pin((int)bench_number(argc, argv, 1, 0, 0, CPU_SETSIZE - 1));
     pool = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pool == MAP_FAILED) {
         fprintf(stderr, "kernels_bench: no memory for %zu bytes\n", POOL_BYTES);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "bench_args.h"
 #include "tests/support/fake_comm.h"
 
 #define ROUNDS 31
@@ -218,9 +219,14 @@ static void measure_sizes(struct fake_comm *comm)
 
 int main(int argc, char **argv)
 {
-    const uint32_t ranks = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 2;
-    if (ranks == 0 || ranks > FAKE_RANKS_MAX) {
-        fprintf(stderr, "usage: kernels_lines [ranks [tiny]], 1 to %d\n", FAKE_RANKS_MAX);
+    bench_args(argc, argv, 2,
+            "usage: kernels_lines [RANKS [tiny]]\n"
+            "What one operation of the AIV kernels costs below the API, by form and size.\n"
+            "  RANKS  threads, one a rank; without it 2\n"
+            "  tiny   stop after the tiny operations\n");
+    const uint32_t ranks = (uint32_t)bench_number(argc, argv, 1, 2, 1, FAKE_RANKS_MAX);
+    if (argc > 2 && strcmp(argv[2], "tiny") != 0) {
+        fprintf(stderr, "kernels_lines: unknown argument '%s'; see --help\n", argv[2]);
         return 2;
     }
     struct fake_comm *comm = fake_comm_create(ranks, ARENA_BYTES, WINDOW_BYTES);

@@ -26,6 +26,8 @@
 #include <acl/acl.h>
 #include <hccl/hccl.h>
 
+#include "bench_args.h"
+
 #define RANKS 2
 #define ROUNDS 9
 #define FLOATS 8
@@ -334,8 +336,12 @@ static void run_rank(struct rank *rank)
     close_rank(rank);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    bench_args(argc, argv, 0,
+            "usage: replay_latency\n"
+            "What launching and replaying captured all-reduces of 32 bytes costs, per replay and\n"
+            "per operator, against eager calls and the floor. Two ranks, on two cores.\n");
     struct shared *shared =
             mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {

@@ -502,7 +502,6 @@ static rp_status clean(struct rp_graph *graph, uint32_t lane)
         }
         if (node->insn.kind == RP_INSN_COLLECTIVE) {
             graph->op[ops] = graph->op[node->insn.index];
-            graph->op[ops].record.task = ops;
             node->insn.index = ops++;
         }
         if (kept != n) {

@@ -26,10 +26,10 @@ struct rp_capture {
     uint32_t event_count, event_cap;
     struct rp_event **external; /* recorded or waited for externally; the graph holds them */
     uint32_t external_count, external_cap;
-    struct rp_task_group *group;     /* the open one (task_group.h); NULL: none */
-    struct rp_stream *group_stream;  /* it is open on */
-    rp_status group_failure;         /* what was refused inside it */
-    char cause[256]; /* why it was invalidated */
+    struct rp_task_group *group;    /* the open one (task_group.h); NULL: none */
+    struct rp_stream *group_stream; /* it is open on */
+    rp_status group_failure;        /* what was refused inside it */
+    char cause[256];                /* why it was invalidated */
 };
 
 extern const struct rp_submit_ops rp_submit_capture;
@@ -39,8 +39,8 @@ RP_MUST_USE rp_status rp_capture_begin(
         struct rp_stream *stream, struct rp_graph *into, enum rp_capture_mode mode);
 
 /** rp_capture_end: on success *graph is READY (a sub-graph: ENDED); on every failure from the third
- * check on it is gone and *graph NULL, and of a sub-graph the root's capture is invalid. `graph` may
- * be NULL for a sub-graph. */
+ * check on it is gone and *graph NULL, and of a sub-graph the root's capture is invalid. `graph`
+ * may be NULL for a sub-graph. */
 RP_MUST_USE rp_status rp_capture_end(struct rp_stream *stream, struct rp_graph **graph);
 
 /* What capture.c and capture_event.c share. All with the capture_lock held. */
@@ -48,8 +48,8 @@ RP_MUST_USE rp_status rp_capture_end(struct rp_stream *stream, struct rp_graph *
 /** rp_capture_check_stream: RP_OK, or why streams of this kind are never captured. */
 RP_MUST_USE rp_status rp_capture_check_stream(const struct rp_stream *stream);
 /** rp_capture_add_stream: `stream` becomes a lane; forked_by NULL: the origin. */
-RP_MUST_USE rp_status rp_capture_add_stream(struct rp_capture *capture, struct rp_stream *stream,
-        const struct rp_event *forked_by);
+RP_MUST_USE rp_status rp_capture_add_stream(
+        struct rp_capture *capture, struct rp_stream *stream, const struct rp_event *forked_by);
 /** rp_capture_release_event: the event is an eager one again. */
 void rp_capture_release_event(struct rp_event *event);
 /** rp_capture_remember: `node` is what the calling thread has submitted last. */

@@ -128,6 +128,18 @@ static rp_status wait_uncaptured(struct rp_stream *stream, const struct rp_event
             event->id, stream->id);
 }
 
+/* What kind of event the verb would take, for a sentence. */
+static const char *why_not(const struct rp_event *event, enum rp_event_verb verb)
+{
+    if (verb == RP_EVENT_RESET) {
+        return "only an event of aclrtCreateEventWithFlag with ACL_EVENT_EXTERNAL is reset in a "
+               "capture";
+    }
+    return event->kind == RP_EVENT_EX ? "an event with ACL_EVENT_IPC orders nothing in a graph"
+                                      : "that takes an event of aclrtCreateEventExWithFlag with "
+                                        "ACL_EVENT_SYNC";
+}
+
 /* Events that never take part in a capture: refused, the capture stays valid. */
 static rp_status check_capturable(
         const struct rp_stream *stream, const struct rp_event *event, enum rp_event_verb verb)
@@ -138,10 +150,8 @@ static rp_status check_capturable(
     if (external || (ex && verb != RP_EVENT_RESET)) {
         return RP_OK;
     }
-    return rp_fail(RP_ENOTSUP,
-            "event %u cannot be %s on capturing stream %d: only events of "
-            "aclrtCreateEventExWithFlag form edges, and only external ones are reset",
-            event->id, verbs[verb], stream->id);
+    return rp_fail(RP_ENOTSUP, "event %u cannot be %s on capturing stream %d: %s", event->id,
+            verbs[verb], stream->id, why_not(event, verb));
 }
 
 /* What an external use needs; refused, the capture stays valid. */

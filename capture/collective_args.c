@@ -73,7 +73,7 @@ static rp_status check_fixed(
     }
     if (name != NULL) {
         return rp_fail(RP_EPARAM,
-                "%s: %s of the arguments differs from that of the task, a %s on communicator %s; "
+                "%s: %s of the arguments differs from that of the task (%s on communicator %s); "
                 "only buffers and count can be changed",
                 api, name, rp_op_kind_name(op->record.op), op->comm->name);
     }

@@ -14,9 +14,9 @@
 #include "capture/graph.h"
 
 struct rp_cond {
-    struct rp_cond *next;    /* of the root's */
-    struct rp_graph *graph;  /* that it was created for: the conditional goes there */
-    _Atomic uint64_t *word;  /* device memory, owned */
+    struct rp_cond *next;   /* of the root's */
+    struct rp_graph *graph; /* that it was created for: the conditional goes there */
+    _Atomic uint64_t *word; /* device memory, owned */
     uint64_t default_value;
     bool has_default; /* written when an execution of the root begins */
     bool used;        /* by a conditional */

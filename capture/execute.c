@@ -49,6 +49,11 @@ static rp_status refuse_fault(const char *api, const struct rp_graph *graph)
 
 static rp_status check_ready(const char *api, const struct rp_graph *graph)
 {
+    // acquire: pairs with the exchange in destroy().
+    if (atomic_load_explicit(&graph->ending, memory_order_acquire)) {
+        return rp_fail(
+                RP_EHANDLE, "%s: graph %u is being destroyed by another thread", api, graph->id);
+    }
     // acquire: as above.
     switch (atomic_load_explicit(&graph->state, memory_order_acquire)) {
     case RP_GRAPH_READY:
@@ -204,6 +209,15 @@ static rp_status wait_idle(const struct rp_graph *graph)
             graph->context->device, program_idle, graph->program, END_WAIT_NS, RP_EMODELRUNNING);
 }
 
+/* Nor is another thread in aclmdlRIAbort, which waits for the same. */
+static bool graph_idle(void *arg)
+{
+    struct rp_graph *graph = arg;
+    // acquire: pairs with the decrement at an abort's end.
+    return (graph->program == NULL || program_idle(graph->program)) &&
+           atomic_load_explicit(&graph->aborts, memory_order_acquire) == 0;
+}
+
 static rp_status abort_runs(const char *api, struct rp_graph *graph)
 {
     char sentence[96];
@@ -233,13 +247,22 @@ static rp_status abort_graph(aclmdlRI model)
     }
     if (st == RP_OK && graph->kind != RP_GRAPH_BUILT) {
         st = rp_fail(RP_EPARAM,
-                "%s: graph %u was captured; only graphs of aclmdlRIBuildBegin can be stopped", api,
-                graph->id);
+                "%s: graph %u was captured; only graphs of aclmdlRIBuildBegin can be stopped by "
+                "this call; aclrtStreamAbort of the stream that runs it stops this one",
+                api, graph->id);
     }
     if (st == RP_OK) {
         st = rp_graph_check_current(api, graph);
     }
-    return st == RP_OK ? abort_runs(api, graph) : st;
+    if (st != RP_OK) {
+        return st;
+    }
+    // relaxed: a destroy that does not see it is the program's own race.
+    atomic_fetch_add_explicit(&graph->aborts, 1, memory_order_relaxed);
+    st = abort_runs(api, graph);
+    // release: pairs with graph_idle(): the graph may go now.
+    atomic_fetch_sub_explicit(&graph->aborts, 1, memory_order_release);
+    return st;
 }
 
 aclError aclmdlRIAbort(aclmdlRI modelRI)
@@ -262,10 +285,12 @@ static rp_status destroy(aclmdlRI model)
     if (st != RP_OK) {
         return st;
     }
-    if (!rp_handle_remove(RP_HANDLE_GRAPH, graph)) {
+    // acq_rel: whoever comes second leaves it to the first. The handle stays meanwhile, so that
+    // aclmdlRIAbort can help.
+    if (atomic_exchange_explicit(&graph->ending, true, memory_order_acq_rel)) {
         return RP_OK; // another thread destroys it
     }
-    st = wait_idle(graph);
+    st = rp_device_wait(graph->context->device, graph_idle, graph, END_WAIT_NS, RP_EMODELRUNNING);
     if (st == RP_OK) {
         if (graph->kind == RP_GRAPH_BUILT) {
             rp_build_release(graph);
@@ -273,10 +298,15 @@ static rp_status destroy(aclmdlRI model)
         rp_graph_destroy(graph);
         return RP_OK;
     }
-    const uint32_t id = graph->id;
-    const rp_status kept = rp_handle_add(RP_HANDLE_GRAPH, graph); // it lives on
-    return kept != RP_OK ? kept
-                         : rp_fail(st, "aclmdlRIDestroy: graph %u is still queued or running", id);
+    const char *const stop =
+            graph->kind == RP_GRAPH_BUILT ? "aclmdlRIAbort" : "aclrtStreamAbort of its stream";
+    st = rp_fail(st,
+            "aclmdlRIDestroy: graph %u is still queued or running; %s stops a run that does not "
+            "end",
+            graph->id, stop);
+    // release: pairs with the exchange above; it lives on.
+    atomic_store_explicit(&graph->ending, false, memory_order_release);
+    return st;
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI)

@@ -37,7 +37,7 @@ struct rp_part {
     uint32_t *cond_sub;        /* [conds]: the first sub-graph of each */
     struct rp_plan_link *link;
     uint32_t link_count, link_cap;
-    uint32_t edges; /* of the part in the program */
+    uint32_t edges;                            /* of the part in the program */
     uint32_t lane_first, edge_first, op_first; /* where the part's lie in the program */
 };
 

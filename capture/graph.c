@@ -171,8 +171,10 @@ rp_status rp_graph_add_lane(struct rp_graph *graph, struct rp_stream *stream,
     return RP_OK;
 }
 
-/* A copy of the op for a collective node, with a reference to its communicator. */
-static rp_status add_op(struct rp_graph *graph, const struct rp_op *op, uint32_t *index)
+/* A copy of the op for the collective node with number `seq`, with a reference to its communicator.
+ */
+static rp_status add_op(
+        struct rp_graph *graph, const struct rp_op *op, uint32_t seq, uint32_t *index)
 {
     const rp_status st =
             reserve((void **)&graph->op, graph->op_count, &graph->op_cap, sizeof *graph->op);
@@ -184,7 +186,7 @@ static rp_status add_op(struct rp_graph *graph, const struct rp_op *op, uint32_t
     struct rp_op *copy = &graph->op[graph->op_count];
     *copy = *op;
     copy->record.graph = graph->root->id;
-    copy->record.task = graph->op_count;
+    copy->record.task = seq;
     *index = graph->op_count++;
     return RP_OK;
 }
@@ -205,7 +207,7 @@ rp_status rp_graph_add_task(
         .at = RP_NODE_NOWHERE,
     };
     if (task->insn.kind == RP_INSN_COLLECTIVE) {
-        st = add_op(graph, task->op, &added->insn.index);
+        st = add_op(graph, task->op, added->seq, &added->insn.index);
         if (st != RP_OK) {
             return st;
         }

@@ -56,7 +56,7 @@ struct rp_graph_lane {
     struct rp_stream *stream; /* the user's stream; NULL once it has left */
     int32_t stream_id;
     uint32_t node_count;
-    uint32_t last_node; /* index of its last node; UINT32_MAX: none */
+    uint32_t last_node;  /* index of its last node; UINT32_MAX: none */
     uint32_t fork_event; /* id of the event whose wait made it join; UINT32_MAX: none */
     bool reaches_origin;
     bool on_demand; /* BUILT: started by another lane only */
@@ -82,11 +82,13 @@ struct rp_task_params; /* capture/task_params.h */
 struct rp_graph {
     uint64_t magic;
     uint32_t id;
-    uint8_t kind;           /* enum rp_graph_kind */
-    bool op_borrowed;       /* `op` lies in the program */
-    _Atomic uint32_t state; /* enum rp_graph_state */
+    uint8_t kind;            /* enum rp_graph_kind */
+    bool op_borrowed;        /* `op` lies in the program */
+    _Atomic uint32_t state;  /* enum rp_graph_state */
+    _Atomic bool ending;     /* aclmdlRIDestroy waits for its runs: no more are queued */
+    _Atomic uint32_t aborts; /* threads in aclmdlRIAbort */
     struct rp_context *context;
-    struct rp_graph *root; /* itself, but for a sub-graph */
+    struct rp_graph *root;      /* itself, but for a sub-graph */
     struct rp_capture *capture; /* while it is captured into; under capture_lock */
 
     struct rp_node *node;
@@ -102,11 +104,11 @@ struct rp_graph {
 
     /* Of the root alone. */
     uint32_t next_seq;
-    uint32_t sub_count; /* sub-graphs in all, of sub-graphs too */
-    struct rp_program *program; /* after freeze */
-    struct rp_cond *conds;        /* list */
-    struct rp_task_group *groups; /* list */
-    struct rp_graph_info *info;   /* NULL: none yet */
+    uint32_t sub_count;            /* sub-graphs in all, of sub-graphs too */
+    struct rp_program *program;    /* after freeze */
+    struct rp_cond *conds;         /* list */
+    struct rp_task_group *groups;  /* list */
+    struct rp_graph_info *info;    /* NULL: none yet */
     struct rp_task_params *params; /* what aclmdlRITaskGetParams gave out; NULL: nothing */
 };
 
@@ -156,9 +158,8 @@ static inline struct rp_op *rp_graph_node_op(struct rp_graph *graph, uint32_t no
 static inline struct rp_insn *rp_graph_node_insn(struct rp_graph *graph, uint32_t node)
 {
     const uint32_t at = graph->node[node].at;
-    return at == RP_NODE_NOWHERE || graph->root->program == NULL
-                   ? NULL
-                   : &graph->root->program->insn[at];
+    return at == RP_NODE_NOWHERE || graph->root->program == NULL ? NULL
+                                                                 : &graph->root->program->insn[at];
 }
 
 /**

@@ -3,6 +3,7 @@
 
 #include "capture/graph_json_task.h"
 
+#include <acl/acl_rt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "capture/graph_info.h"
 #include "capture/select.h"
 #include "capture/task.h"
+#include "replay/event.h"
 #include "replay/kernel_function.h"
 #include "replay/label.h"
 #include "replay/launch.h"
@@ -104,6 +106,19 @@ static void put_text(struct fields *fields, const char *key, const char *text)
 
 // ---- types and names ----
 
+/* An ACL_EVENT_RECORD_EXTERNAL or ACL_EVENT_WAIT_EXTERNAL: other events of this kind are edges. */
+static bool is_bound(const struct rp_insn *insn)
+{
+    return rp_insn_names_event(insn) && insn->u.event.event->kind == RP_EVENT_EX;
+}
+
+/* Whether the other end of a record or wait lies outside of the graph. */
+static bool is_external(const struct rp_insn *insn)
+{
+    return is_bound(insn) ||
+           (rp_insn_names_event(insn) && (insn->u.event.event->flags & ACL_EVENT_EXTERNAL) != 0);
+}
+
 const char *rp_graph_json_type(const struct rp_node *node)
 {
     static const char *const names[RP_INSN_KINDS] = {
@@ -135,10 +150,10 @@ const char *rp_graph_json_type(const struct rp_node *node)
         [RP_INSN_END_GRAPH] = "MODEL_END_GRAPH",
     };
     const struct rp_insn *insn = &node->insn;
-    if (insn->kind == RP_INSN_EVENT_RECORD && insn->flag == RP_INSN_BOUND) {
+    if (is_bound(insn) && insn->kind == RP_INSN_EVENT_RECORD) {
         return "CAPTURE_RECORD_EXTERNAL";
     }
-    if (insn->kind == RP_INSN_EVENT_WAIT && insn->flag == RP_INSN_BOUND) {
+    if (is_bound(insn) && insn->kind == RP_INSN_EVENT_WAIT) {
         return "CAPTURE_WAIT_EXTERNAL";
     }
     return insn->kind < RP_INSN_KINDS && names[insn->kind] != NULL ? names[insn->kind] : "UNKNOWN";
@@ -171,6 +186,8 @@ static json_t *name_of(const struct rp_node *node, const struct rp_task_seen *se
     case RP_INSN_VALUE_WRITE:
     case RP_INSN_VALUE_WAIT:
         return json_sprintf("%s_%" PRIuPTR, type, (uintptr_t)insn->u.value.addr);
+    case RP_INSN_LABEL:
+        return json_sprintf("%s_%" PRIu32, type, insn->u.label.label->id);
     default:
         return json_string(type);
     }
@@ -270,7 +287,44 @@ static void put_cond(struct fields *args, const struct rp_graph_cond *cond, bool
     put(args, "Sub Models", ids);
     if (verbose && cond->handle != NULL) {
         put_address(args, "Condition Addr", (const void *)cond->handle->word);
+        if (cond->handle->has_default) {
+            put_number(args, "Default Value", cond->handle->default_value);
+        }
     }
+}
+
+/* Where a jump by a label can lead: the labels by their numbers, in the order of their index. */
+static void put_label_switch(struct fields *args, const struct rp_insn *insn, bool verbose)
+{
+    const struct rp_label_list *list = insn->u.label_switch.list;
+    json_t *ids = json_array();
+    for (uint32_t i = 0; i <= insn->u.label_switch.max; i++) {
+        if (json_array_append_new(ids, json_integer(list->label[i]->id)) != 0) {
+            args->short_of_memory = true;
+        }
+    }
+    put(args, "Label Ids", ids);
+    if (verbose) {
+        put_address(args, "Index Addr", insn->u.label_switch.which);
+        put_number(args, "Max Value", (uint64_t)insn->u.label_switch.max + 1); // of the call
+    }
+}
+
+/* What has to hold for another stream to be started. */
+static void put_comparison(struct fields *args, const struct rp_insn *insn)
+{
+    static const char *const conditions[] = {
+        [ACL_RT_EQUAL] = "==",
+        [ACL_RT_NOT_EQUAL] = "!=",
+        [ACL_RT_GREATER] = ">",
+        [ACL_RT_GREATER_OR_EQUAL] = ">=",
+        [ACL_RT_LESS] = "<",
+        [ACL_RT_LESS_OR_EQUAL] = "<=",
+    };
+    const uint32_t cond = insn->u.lane_switch.cond;
+    put_text(args, "Compare", cond < RP_ARRAY_LENGTH(conditions) ? conditions[cond] : "?");
+    put_address(args, "Left Addr", insn->u.lane_switch.left);
+    put_address(args, "Right Addr", insn->u.lane_switch.right);
 }
 
 static void put_lane(struct fields *args, const struct rp_graph *graph, uint32_t lane)
@@ -324,9 +378,8 @@ static void put_parameters(struct fields *args, const struct rp_insn *insn)
             put_number(args, "Flag", insn->flag);
         }
         break;
-    case RP_INSN_LABEL_SWITCH:
-        put_address(args, "Index Addr", insn->u.label_switch.which);
-        put_number(args, "Max Value", insn->u.label_switch.max);
+    case RP_INSN_LANE_SWITCH:
+        put_comparison(args, insn);
         break;
     default:
         put_memory(args, insn);
@@ -356,15 +409,30 @@ static void put_own(struct fields *args, const struct rp_graph *graph,
     case RP_INSN_LABEL:
         put_number(args, "Label Id", insn->u.label.label->id);
         break;
+    case RP_INSN_LABEL_SWITCH:
+        put_label_switch(args, insn, verbose);
+        break;
     case RP_INSN_LANE_ACTIVATE:
     case RP_INSN_LANE_SWITCH:
         put_lane(args, graph, insn->index);
         break;
     default:
-        if (verbose) {
-            put_parameters(args, insn);
-        }
         break;
+    }
+    if (is_external(insn)) {
+        put(args, "External", json_true());
+    }
+    if (verbose) {
+        put_parameters(args, insn);
+    }
+}
+
+/* The name that the program has given the graph, if it has. */
+static void put_graph_name(struct fields *args, struct rp_graph *graph)
+{
+    char name[RP_GRAPH_NAME_MAX + 1];
+    if (rp_graph_get_name(graph, name, sizeof name) > 0) {
+        put_text(args, "Model Name", name);
     }
 }
 
@@ -375,6 +443,7 @@ static json_t *args_of(
     struct fields args = { .object = json_object() };
     size_t bytes;
     put_number(&args, "Model Id", graph->id);
+    put_graph_name(&args, graph);
     put(&args, "Stream Id", json_integer(graph->lane[task->lane].stream_id));
     put_number(&args, "Task Id", task->seq);
     put_text(&args, "Task Type", rp_graph_json_type(task));

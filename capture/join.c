@@ -62,9 +62,13 @@ static rp_status unjoined(const struct rp_graph *graph, uint32_t lane)
                 graph->node[side->last_node].seq, task_name(graph, side->last_node));
     }
     return rp_fail(RP_EUNJOINED,
-            "stream %d (handle %p), forked by event %u, was not joined to stream %d: %s (%s)",
+            "stream %d (handle %p), forked by event %u, was not joined to stream %d: %s (%s); %s "
+            "on stream %d",
             side->stream_id, (void *)side->stream, side->fork_event, graph->lane[0].stream_id, why,
-            last);
+            last,
+            edge != NULL && edge->waits == 0 ? "wait for it"
+                                             : "record an event there and wait for it",
+            graph->lane[0].stream_id);
 }
 
 rp_status rp_capture_check_joined(struct rp_graph *graph)

@@ -5,9 +5,10 @@ file(GLOB nnop CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/aclnn/nnop_*.c)
 file(GLOB opapi CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/aclnn/opapi_*.c)
 add_library(nnopbase SHARED ${nnop})
 add_library(opapi SHARED ${opapi})
-target_link_libraries(nnopbase PRIVATE rp_flags reprise)
-target_link_libraries(opapi PRIVATE rp_flags nnopbase reprise Threads::Threads)
+target_link_libraries(nnopbase PRIVATE rp_flags PUBLIC reprise)
+target_link_libraries(opapi PRIVATE rp_flags Threads::Threads PUBLIC nnopbase)
 foreach(name nnopbase opapi)
+  add_library(Reprise::${name} ALIAS ${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_options(${name} PRIVATE -Wl,-z,defs -Wl,-z,nodelete) # kernels are registered for good
   set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET hidden

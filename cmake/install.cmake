@@ -1,5 +1,5 @@
 # PREFIX/include, PREFIX/lib64 (on every distribution: programs say -L$ASCEND_HOME_PATH/lib64), the two
-# environment scripts, a pkg-config file and a CMake package. The tree can be moved after installation.
+# environment scripts, pkg-config files and a CMake package. The tree can be moved after installation.
 
 include(CMakePackageConfigHelpers)
 
@@ -23,8 +23,16 @@ configure_file(cmake/set_env.sh.in setenv.bash @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/set_env.sh DESTINATION .)
 install(FILES ${PROJECT_BINARY_DIR}/setenv.bash DESTINATION bin)
 
-configure_file(cmake/reprise.pc.in reprise.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/reprise.pc DESTINATION lib64/pkgconfig)
+# rp_install_pc(TEMPLATE NAME [DESCRIPTION REQUIRES]): what pkg-config NAME answers.
+function(rp_install_pc template RP_PC_NAME)
+  set(RP_PC_DESCRIPTION "${ARGV2}")
+  set(RP_PC_REQUIRES "${ARGV3}")
+  configure_file(cmake/${template}.pc.in ${RP_PC_NAME}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${RP_PC_NAME}.pc DESTINATION lib64/pkgconfig)
+endfunction()
+rp_install_pc(reprise reprise)
+rp_install_pc(aclnn nnopbase "Tensors and executors of aclnn" reprise)
+rp_install_pc(aclnn opapi "Operators of aclnn" nnopbase)
 
 # Below share/, since find_package() looks into PREFIX/lib64 on some distributions only.
 set(package_dir share/cmake/Reprise)

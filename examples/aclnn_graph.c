@@ -1,5 +1,9 @@
 /* Two operators, y = (x + 2 * y) * x, are captured and replayed; then the addition's factor is
- * changed in the graph. Link with -lopapi -lnnopbase -lascendcl. */
+ * changed in the graph. After `. set_env.sh` of an installation:
+ *
+ *     gcc aclnn_graph.c -I$ASCEND_HOME_PATH/include -L$ASCEND_HOME_PATH/lib64 \
+ *         -lopapi -lnnopbase -lascendcl -o aclnn_graph
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

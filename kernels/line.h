@@ -391,8 +391,9 @@ void rp_lines_leave(struct rp_lines *lines);
 
 /**
  * rp_lines_waiting_for: writes "arrived: 0-3,5; missing: 4 (last done #16)" for
- * op `seq` into `text`; for timeout reports. Names no rank it has not looked at.
- * Returns the lowest missing rank or RP_NO_RANK.
+ * op `seq` into `text`, or "arrived: 0-3; missing: none; not done: 2" once all
+ * have come; for timeout reports. Names no rank it has not looked at. Returns the
+ * lowest missing rank, or the only peer that is not done, or RP_NO_RANK.
  */
 uint32_t rp_lines_waiting_for(struct rp_lines *lines, uint64_t seq, char *text, size_t bytes);
 

@@ -237,6 +237,28 @@ static void list_add(struct rank_list *list, uint32_t rank)
     list->last = rank;
 }
 
+// Every rank has arrived: who holds the op up is one of those that are not done with it.
+static uint32_t not_done(
+        struct rp_lines *lines, uint64_t seq, const char *here, char *text, size_t bytes)
+{
+    struct rank_list busy = { .first = RP_NO_RANK };
+    uint32_t peer = RP_NO_RANK;
+    uint32_t peers = 0;
+    for (uint32_t q = 0; q < lines->size; q++) {
+        const bool own = q == lines->rank;
+        if ((own ? lines->finished : lines->peer[q].seen_done) >= seq) {
+            continue;
+        }
+        list_add(&busy, q);
+        peer = own ? peer : q;
+        peers += !own;
+    }
+    list_close(&busy);
+    snprintf(text, bytes, "arrived: %s; missing: none; not done: %s", here,
+            busy.used != 0 ? busy.text : "none");
+    return peers == 1 ? peer : RP_NO_RANK;
+}
+
 uint32_t rp_lines_waiting_for(struct rp_lines *lines, uint64_t seq, char *text, size_t bytes)
 {
     struct rank_list here = { .first = RP_NO_RANK };
@@ -256,8 +278,7 @@ uint32_t rp_lines_waiting_for(struct rp_lines *lines, uint64_t seq, char *text, 
     list_close(&here);
     list_close(&missing);
     if (lowest == RP_NO_RANK) {
-        snprintf(text, bytes, "arrived: %s; missing: none", here.text);
-        return lowest;
+        return not_done(lines, seq, here.text, text, bytes);
     }
     const uint64_t done = lowest == lines->rank ? lines->finished : lines->peer[lowest].seen_done;
     snprintf(text, bytes, "arrived: %s; missing: %s (last done #%" PRIu32 ")",

@@ -70,7 +70,7 @@ struct rp_record {
     uint8_t algorithm;    /* enum rp_algorithm */
     uint8_t determinism;  /* 0 off, 1 on, 2 strict */
     uint8_t buffer_class; /* enum rp_buffer_class */
-    uint32_t task;        /* index of the collective within its graph */
+    uint32_t task;        /* its number in that graph, as aclmdlRITaskGetSeqId tells it */
 };
 static_assert(sizeof(struct rp_record) == RP_CACHELINE, "one record, one line");
 

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "replay/binary_check.h"
 
 #define FD_PATH_BYTES 32
 
@@ -200,6 +202,18 @@ static char *object_path(const char *path, const struct options *options)
     return copy;
 }
 
+static rp_status check_file(const char *path)
+{
+    // A pipe is not waited for.
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return rp_fail_sys(RP_EFILE, "open", path);
+    }
+    const rp_status st = rp_binary_check(fd, path);
+    close(fd);
+    return st;
+}
+
 rp_status rp_binary_open(
         const char *path, const aclrtBinaryLoadOptions *options, struct rp_binary **out)
 {
@@ -212,9 +226,8 @@ rp_status rp_binary_open(
     if (object == NULL) {
         return rp_fail(RP_ENOMEM, "no memory to load %s", path);
     }
-    if (access(object, R_OK) != 0) {
-        st = rp_fail_sys(RP_EFILE, "access", object);
-    } else {
+    st = check_file(object);
+    if (st == RP_OK) {
         st = open_object(object, object, -1, &read, out);
     }
     rp_free(object);
@@ -256,6 +269,9 @@ rp_status rp_binary_open_data(const void *data, size_t bytes, const aclrtBinaryL
         return rp_fail_sys(RP_ENORES, "memfd_create", "a binary");
     }
     st = write_all(fd, data, bytes);
+    if (st == RP_OK) {
+        st = rp_binary_check(fd, "the binary in memory");
+    }
     if (st == RP_OK) {
         char path[FD_PATH_BYTES];
         fd_path(fd, path);

@@ -246,6 +246,32 @@ void rp_callbacks_announce(struct rp_device *device)
     rp_error_capture_end(&capture);
 }
 
+// Takes a call out of the crews' queues; false: it is in none.
+static bool crews_withdraw(struct rp_callbacks *callbacks, const struct rp_call *call)
+{
+    bool had = false;
+    pthread_mutex_lock(&callbacks->lock);
+    for (unsigned kind = 0; kind < RP_CREWS; kind++) {
+        rp_list_each(link, &callbacks->crew[kind].queued)
+        {
+            if (link == &call->link) {
+                (void)unqueue(&callbacks->crew[kind], link);
+                had = true;
+                break;
+            }
+        }
+    }
+    pthread_mutex_unlock(&callbacks->lock);
+    return had;
+}
+
+void rp_call_withdraw(struct rp_call *call, rp_status st)
+{
+    if (crews_withdraw(&call->device->callbacks, call) || rp_report_withdraw(call)) {
+        rp_call_return(call, st);
+    }
+}
+
 // Hands the lane's call over once; later looks find that it has returned.
 static bool hand_over(struct rp_step *step, void (*fn)(void *), void *arg)
 {

@@ -14,6 +14,7 @@
  * its thread, and calls that would wait are refused.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -60,5 +61,14 @@ RP_MUST_USE rp_status rp_report_process(uint64_t timeout_ns);
 /** rp_report_post: queue a copy of `call`, or `call` itself if its lane waits, for the thread of
  *  `stream`. RP_ENOSUB, RP_ENOMEM. Baton. */
 RP_MUST_USE rp_status rp_report_post(struct rp_stream *stream, struct rp_call *call);
+
+/** rp_report_withdraw: take back a call that the thread has not begun; false: it has. */
+bool rp_report_withdraw(struct rp_call *call);
+
+/**
+ * rp_call_withdraw: the call of a parked lane, unless somebody has begun it: it is
+ * not made, and its lane goes on with `st` as its outcome. Baton.
+ */
+void rp_call_withdraw(struct rp_call *call, rp_status st);
 
 #endif

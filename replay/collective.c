@@ -7,7 +7,7 @@
 //
 // What fails, fails the communicator: its first failure is what every op of it delivers, this one
 // too. An op that has announced itself may be in a peer's hands then, so its buffers are held and
-// the failure is kept back until no peer can touch them.
+// the failure is kept back until no peer can touch them. Where peers reach windows alone it is not.
 
 #include "replay/collective.h"
 
@@ -65,6 +65,9 @@ static rp_status give_up(struct rp_coll_run *run, const struct rp_op *op, struct
         return deliver(run, op); // never announced
     }
     hold_buffers(run, op, true);
+    if (!run->held) {
+        return deliver(run, op); // peers reach windows only
+    }
     run->phase = RP_COLL_RELEASE;
     return release(run, op, step);
 }
@@ -128,14 +131,21 @@ static rp_status time_out(
     char call[RP_RECORD_TEXT_BYTES];
     rp_record_describe(&record, call, sizeof(call));
     char ranks[256];
-    const uint32_t missing = rp_lines_waiting_for(&comm->lines, record.seq, ranks, sizeof(ranks));
+    uint32_t missing = rp_lines_waiting_for(&comm->lines, record.seq, ranks, sizeof(ranks));
+    char awaited[48] = "";
+    if (missing == RP_NO_RANK && run->phase == RP_COLL_RUN && !is_aiv(op)) {
+        missing = rp_hts_awaited(&run->u.hts, op);
+        if (missing != RP_NO_RANK) {
+            snprintf(awaited, sizeof(awaited), "; waits for a signal of rank %" PRIu32, missing);
+        }
+    }
     char who[128] = "";
     if (missing != RP_NO_RANK && comm->member != NULL) {
         snprintf(who, sizeof(who), "; rank %" PRIu32 " is process %" PRId64 " on %.63s", missing,
                 comm->member[missing].pid, comm->member[missing].host);
     }
-    (void)rp_fail(RP_ETASKTIMEOUT, "%s: not over after %" PRIu64 " ms; %s%s", call,
-            (step->now_ns - run->started_ns) / RP_NS_PER_MS, ranks, who);
+    (void)rp_fail(RP_ETASKTIMEOUT, "%s: not over after %" PRIu64 " ms; %s%s%s", call,
+            (step->now_ns - run->started_ns) / RP_NS_PER_MS, ranks, awaited, who);
     return fail(run, op, step, RP_ETASKTIMEOUT, missing);
 }
 

@@ -42,6 +42,9 @@ RP_MUST_USE rp_status rp_collective_step(
 RP_MUST_USE rp_status rp_hts_step(struct rp_hts_run *run, const struct rp_op *op, uint64_t seq,
         const struct rp_reduce_impl *reduce, uint64_t budget_bytes, bool *moved);
 
+/** rp_hts_awaited: the rank whose signal the list waits for now, or RP_NO_RANK. */
+uint32_t rp_hts_awaited(const struct rp_hts_run *run, const struct rp_op *op);
+
 /** rp_hts_compare: the wait has lasted: compare the records of all peers that have arrived. */
 RP_MUST_USE rp_status rp_hts_compare(const struct rp_op *op, uint64_t seq);
 

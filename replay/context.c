@@ -171,6 +171,7 @@ rp_status rp_context_current(struct rp_context **out)
         rp_status st = rp_primary_retain(rp_primary_default(), &context);
         if (st == RP_OK) {
             st = rp_thread_set_context(context);
+            rp_context_unref(context);
         }
         if (st != RP_OK) {
             return st;

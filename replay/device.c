@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -153,6 +154,8 @@ static rp_status bring_up(struct rp_device *device)
         goto undo_loop;
     }
     rp_pool_init(device);
+    // seq_cst [T2]: as in expel_waiters.
+    atomic_store_explicit(&device->closing, false, memory_order_seq_cst);
     set_up(device, true);
     st = rp_ts_start(device);
     if (st != RP_OK) {
@@ -173,6 +176,24 @@ undo_arena:
     rp_arena_destroy(device->arena);
     device->arena = NULL;
     return st;
+}
+
+// Threads that still wait for the device look at what it takes with it: they are sent away first.
+// A function of the program that one of them runs for another device may hold it.
+static rp_status expel_waiters(struct rp_device *device)
+{
+    const uint64_t deadline_ns = rp_deadline_ns(DOWN_TIMEOUT_NS);
+    // seq_cst, both [T2]: pair with the looks in driver.c.
+    atomic_store_explicit(&device->closing, true, memory_order_seq_cst);
+    while (atomic_load_explicit(&device->waiters, memory_order_seq_cst) != 0) {
+        if (rp_now_ns() >= deadline_ns) {
+            atomic_store_explicit(&device->closing, false, memory_order_seq_cst);
+            return RP_EBUSY;
+        }
+        rp_doorbell_ring(device->bell);
+        sched_yield();
+    }
+    return RP_OK;
 }
 
 static void take_down(struct rp_device *device)
@@ -248,8 +269,11 @@ void rp_device_unref(struct rp_device *device)
         .timeout_ns = DOWN_TIMEOUT_NS,
         .on_timeout = RP_EBUSY,
     };
-    const rp_status st = rp_device_wait_for(device, &wait);
+    rp_status st = rp_device_wait_for(device, &wait);
     rp_error_capture_end(&capture);
+    if (st == RP_OK) {
+        st = expel_waiters(device);
+    }
     if (st == RP_OK) {
         take_down(device);
     }

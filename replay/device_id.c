@@ -67,38 +67,38 @@ static rp_status convert(enum numbering from, enum numbering to, int32_t id, int
     return RP_OK;
 }
 
-static aclError enter_and_convert(enum numbering from, enum numbering to, int32_t id, int32_t *out)
+static rp_status enter_and_convert(enum numbering from, enum numbering to, int32_t id, int32_t *out)
 {
     const rp_status st = rp_enter();
-    return rp_acl(st == RP_OK ? convert(from, to, id, out) : st);
+    return st == RP_OK ? convert(from, to, id, out) : st;
 }
 
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId)
 {
-    return enter_and_convert(USER, LOGIC, userDevid, logicDevId);
+    return rp_acl(enter_and_convert(USER, LOGIC, userDevid, logicDevId));
 }
 
 aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid)
 {
-    return enter_and_convert(LOGIC, USER, logicDevId, userDevid);
+    return rp_acl(enter_and_convert(LOGIC, USER, logicDevId, userDevid));
 }
 
 aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId)
 {
-    return enter_and_convert(PHYSICAL, LOGIC, phyDevId, logicDevId);
+    return rp_acl(enter_and_convert(PHYSICAL, LOGIC, phyDevId, logicDevId));
 }
 
 aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId)
 {
-    return enter_and_convert(LOGIC, PHYSICAL, logicDevId, phyDevId);
+    return rp_acl(enter_and_convert(LOGIC, PHYSICAL, logicDevId, phyDevId));
 }
 
 aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId)
 {
-    return enter_and_convert(PHYSICAL, USER, phyDevId, userDevId);
+    return rp_acl(enter_and_convert(PHYSICAL, USER, phyDevId, userDevId));
 }
 
 aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId)
 {
-    return enter_and_convert(USER, PHYSICAL, userDevId, phyDevId);
+    return rp_acl(enter_and_convert(USER, PHYSICAL, userDevId, phyDevId));
 }

@@ -16,6 +16,7 @@
 struct entry {
     struct rp_stream *stream; // referenced
     uint64_t until;           // value of `ended`
+    bool waited;              // it was behind that
 };
 
 struct streams {
@@ -111,7 +112,11 @@ static rp_status first_failure(const struct streams *streams)
 {
     rp_status st = RP_OK;
     for (uint32_t i = 0; st == RP_OK && i < streams->count; i++) {
-        st = rp_stream_take_failure(streams->entry[i].stream);
+        const struct entry *entry = &streams->entry[i];
+        st = rp_stream_take_failure(entry->stream);
+        if (st == RP_OK && entry->waited) {
+            st = rp_stream_told_abort(entry->stream, entry->until);
+        }
     }
     return st;
 }
@@ -132,7 +137,10 @@ static rp_status wait_all(struct rp_context *context, struct streams *streams, u
             .on_timeout = RP_ESYNCTIMEOUT,
             .stream = streams->entry[i].stream,
         };
-        st = entry_ended(&streams->entry[i]) ? RP_OK : rp_device_wait_for(context->device, &wait);
+        if (!entry_ended(&streams->entry[i])) {
+            st = rp_device_wait_for(context->device, &wait);
+            streams->entry[i].waited = st == RP_OK;
+        }
     }
     return st;
 }

@@ -356,15 +356,26 @@ static void leave(struct rp_driver *driver)
     }
 }
 
-rp_status rp_device_wait_for(struct rp_device *device, const struct rp_wait *wait)
+static bool is_closing(struct rp_device *device)
 {
-    if (wait->ready(wait->arg)) {
-        return RP_OK;
+    // seq_cst [T2]: pairs with the store in expel_waiters.
+    return atomic_load_explicit(&device->closing, memory_order_seq_cst);
+}
+
+// Until the count goes down again the device does not.
+static bool enter(struct rp_device *device)
+{
+    // seq_cst [T2]: before the look at `closing`; pairs with the look in expel_waiters.
+    atomic_fetch_add_explicit(&device->waiters, 1, memory_order_seq_cst);
+    if (!is_closing(device)) {
+        return true;
     }
-    if (rp_thread_in_callback()) {
-        return rp_fail(RP_ECALLBACK, "a kernel, host function or callback may not make a call that "
-                                     "waits for its device");
-    }
+    atomic_fetch_sub_explicit(&device->waiters, 1, memory_order_seq_cst);
+    return false;
+}
+
+static rp_status drive(struct rp_device *device, const struct rp_wait *wait)
+{
     struct rp_driver driver;
     rp_driver_init(&driver, device, wait, rp_deadline_ns(wait->timeout_ns));
     const bool may_lead = device->progress != RP_PROGRESS_THREAD;
@@ -373,6 +384,10 @@ rp_status rp_device_wait_for(struct rp_device *device, const struct rp_wait *wai
     while (!wait->ready(wait->arg)) {
         if (driver.now_ns >= driver.deadline_ns) {
             st = wait->on_timeout;
+            break;
+        }
+        if (is_closing(device)) {
+            st = RP_ENOCTX;
             break;
         }
         if (may_lead && !driver.leads) {
@@ -389,6 +404,28 @@ rp_status rp_device_wait_for(struct rp_device *device, const struct rp_wait *wai
         }
     }
     leave(&driver);
+    return st;
+}
+
+rp_status rp_device_wait_for(struct rp_device *device, const struct rp_wait *wait)
+{
+    if (wait->ready(wait->arg)) {
+        return RP_OK;
+    }
+    if (rp_thread_in_callback()) {
+        return rp_fail(RP_ECALLBACK, "a kernel, host function or callback may not make a call that "
+                                     "waits for its device");
+    }
+    rp_status st = RP_ENOCTX;
+    if (enter(device)) {
+        st = drive(device, wait);
+        // seq_cst [T2]: the last look at what goes with the device.
+        atomic_fetch_sub_explicit(&device->waiters, 1, memory_order_seq_cst);
+    }
+    if (st == RP_ENOCTX) {
+        return rp_fail(
+                st, "device %" PRId32 " was reset while this thread waited for it", device->id);
+    }
     if (st != RP_OK) {
         return rp_fail(st, "nothing after %" PRIu64 " ms on device %" PRId32,
                 wait->timeout_ns / RP_NS_PER_MS, device->id);

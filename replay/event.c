@@ -46,6 +46,8 @@ void rp_event_unref(struct rp_event *event)
         if (event->share != NULL) {
             rp_share_close(event->share);
         }
+        rp_event_forget_runs(event);
+        pthread_mutex_destroy(&event->lock);
         rp_free(event);
     }
 }
@@ -87,6 +89,8 @@ rp_status rp_event_create(
     event->flags = flags;
     event->context = context;
     rp_context_ref(context);
+    event->run_first = 1;
+    pthread_mutex_init(&event->lock, NULL);
     atomic_init(&event->refs, 1);
     atomic_init(&event->record_flag, RP_EVENT_FLAG_OPEN);
     atomic_init(&event->wait_flag, RP_EVENT_FLAG_OPEN);
@@ -170,13 +174,15 @@ static rp_status create_flag(aclrtEvent *out, uint32_t flags)
     if (out == NULL) {
         return rp_fail(RP_ENULL, "event is a null pointer");
     }
-    if (flags == 0 || (flags & ~FLAG_EVENT_BITS) != 0) {
-        return rp_fail(
-                RP_EPARAM, "flag 0x%x is not a union of ACL_EVENT_* flags of this kind", flags);
-    }
-    if (joined(flags, ACL_EVENT_DEVICE_USE_ONLY) || joined(flags, ACL_EVENT_EXTERNAL)) {
+    if (flags == 0 || (flags & ~FLAG_EVENT_BITS) != 0 || joined(flags, ACL_EVENT_DEVICE_USE_ONLY) ||
+            joined(flags, ACL_EVENT_EXTERNAL)) {
         return rp_fail(RP_EPARAM,
-                "flag 0x%x: ACL_EVENT_DEVICE_USE_ONLY and ACL_EVENT_EXTERNAL stand alone", flags);
+                "flag 0x%x: this call takes a union of ACL_EVENT_SYNC, "
+                "ACL_EVENT_CAPTURE_STREAM_PROGRESS and ACL_EVENT_TIME_LINE, or one of "
+                "ACL_EVENT_DEVICE_USE_ONLY and ACL_EVENT_EXTERNAL alone%s",
+                flags,
+                (flags & ACL_EVENT_IPC) == 0 ? ""
+                                             : "; ACL_EVENT_IPC is for aclrtCreateEventExWithFlag");
     }
     return create(out, RP_EVENT_FLAG, flags);
 }
@@ -196,8 +202,16 @@ static rp_status create_ex(aclrtEvent *out, uint32_t flags)
         return create_ipc(out);
     }
     if (flags == 0 || (flags & ~EX_EVENT_BITS) != 0) {
-        return rp_fail(
-                RP_EPARAM, "flag 0x%x is not a union of ACL_EVENT_* flags of this kind", flags);
+        const uint32_t others = ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_EXTERNAL;
+        return rp_fail(RP_EPARAM,
+                "flag 0x%x: this call takes a union of ACL_EVENT_SYNC, "
+                "ACL_EVENT_CAPTURE_STREAM_PROGRESS and ACL_EVENT_TIME_LINE, or ACL_EVENT_IPC "
+                "alone%s",
+                flags,
+                (flags & others) == 0
+                        ? ""
+                        : "; ACL_EVENT_DEVICE_USE_ONLY and ACL_EVENT_EXTERNAL are for "
+                          "aclrtCreateEventWithFlag");
     }
     return create(out, RP_EVENT_EX, flags);
 }

@@ -10,13 +10,16 @@
  *          record at call time; with SYNC the only kind that forms capture edges
  */
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
 
+struct rp_event_run;
 struct rp_share;
+struct rp_stream;
 struct rp_submit_ops;
 
 enum rp_event_kind {
@@ -53,6 +56,11 @@ struct rp_event {
     _Atomic(struct rp_stream *)
             last_stream; /* of the latest record, for no-op waits; never followed */
 
+    /* Records that a later one may overtake (event_tickets.c). */
+    pthread_mutex_t lock;                /* of the numbers; the last lock that is taken */
+    uint64_t run_first;                  /* number of the first record of last_stream's run */
+    _Atomic(struct rp_event_run *) runs; /* earlier ones that are not over; mostly none */
+
     _Atomic uint32_t built; /* tasks of built graphs that name it */
 
     struct rp_share *share;       /* ACL_EVENT_IPC; owned; set before the handle is known */
@@ -81,6 +89,17 @@ struct rp_event {
 RP_MUST_USE rp_status rp_event_create(
         struct rp_context *context, enum rp_event_kind kind, uint32_t flags, struct rp_event **out);
 
+/** rp_event_number: a record by `stream` gets its number, `*out`. RP_ENOMEM. */
+RP_MUST_USE rp_status rp_event_number(
+        struct rp_event *event, struct rp_stream *stream, uint64_t *out);
+
+/** rp_event_is_reached: whether the record `ticket` has run, whatever became of later ones. 0:
+ * true. */
+bool rp_event_is_reached(struct rp_event *event, uint64_t ticket);
+
+/** rp_event_forget_runs: the event ends. */
+void rp_event_forget_runs(struct rp_event *event);
+
 /** rp_event_reach: the record `ticket` has run, or never will: whoever waits for it goes on. The
  *  caller rings the doorbell. */
 void rp_event_reach(struct rp_event *event, uint64_t ticket);
@@ -95,6 +114,10 @@ static inline const _Atomic uint64_t *rp_event_reached(const struct rp_event *ev
 {
     return event->common != NULL ? &event->common->reached : &event->reached;
 }
+
+/** rp_event_check_recorder: RP_EREMOTE: nobody will reach `ticket`, for the process that had drawn
+ *  it has ended. Makes system calls; for who has waited long. */
+RP_MUST_USE rp_status rp_event_check_recorder(const struct rp_event *event, uint64_t ticket);
 
 /** rp_event_share: `event`, which nobody else has yet, is one of several processes. Takes `share`
  *  over. */

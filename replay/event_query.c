@@ -9,14 +9,17 @@
 #include "replay/device.h"
 #include "replay/event.h"
 #include "replay/prof.h"
+#include "replay/share.h"
+
+#define PEER_LOOK_NS (50 * RP_NS_PER_MS)
 
 // The latest record at the time of the call.
 struct point {
-    const struct rp_event *event;
+    struct rp_event *event;
     uint64_t ticket; // 0: never recorded
 };
 
-static struct point latest(const struct rp_event *event)
+static struct point latest(struct rp_event *event)
 {
     return (struct point){
         .event = event,
@@ -28,10 +31,15 @@ static struct point latest(const struct rp_event *event)
 static bool reached(void *arg)
 {
     const struct point *point = arg;
-    // seq_cst [E1]: pairs with the scheduler's store, as a sleeper's second look.
-    return atomic_load_explicit(rp_event_reached(point->event), memory_order_seq_cst) >=
-           point->ticket;
+    return rp_event_is_reached(point->event, point->ticket); // a sleeper's second look, too
 }
+
+// A wait of the host for it.
+struct vigil {
+    struct point point;
+    uint64_t next_look_ns; // at the process that is to record it
+    bool abandoned;
+};
 
 static rp_status resolve(aclrtEvent handle, const char *name, struct rp_event **out)
 {
@@ -74,7 +82,7 @@ static rp_status device_of(const struct rp_event *event, struct rp_device **out)
 }
 
 // Whether the latest record is reached, after one step of the device if it is not yet.
-static rp_status look(const struct rp_event *event, bool *out)
+static rp_status look(struct rp_event *event, bool *out)
 {
     struct point point = latest(event);
     struct rp_device *device;
@@ -193,6 +201,33 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 
 // ---- waiting ----
 
+// Another process that was to record the event may end without a word, so it is looked at, too.
+static bool settled(void *arg)
+{
+    struct vigil *vigil = arg;
+    if (reached(&vigil->point)) {
+        return true;
+    }
+    const struct rp_event *event = vigil->point.event;
+    const uint64_t now_ns = event->share == NULL ? 0 : rp_now_ns();
+    if (now_ns >= vigil->next_look_ns) {
+        vigil->next_look_ns = now_ns + PEER_LOOK_NS;
+        vigil->abandoned = rp_share_abandoned(event->share, vigil->point.ticket) != 0;
+    }
+    return vigil->abandoned;
+}
+
+static rp_status wait_for(struct rp_device *device, struct rp_event *event, int32_t timeout_ms)
+{
+    struct vigil vigil = {
+        .point = latest(event),
+        .next_look_ns = event->share == NULL ? UINT64_MAX : rp_now_ns() + PEER_LOOK_NS,
+    };
+    const rp_status st = rp_device_wait(device, settled, &vigil,
+            timeout_ms == -1 ? UINT64_MAX : (uint64_t)timeout_ms * RP_NS_PER_MS, RP_EEVENTTIMEOUT);
+    return st == RP_OK && vigil.abandoned ? rp_event_check_recorder(event, vigil.point.ticket) : st;
+}
+
 static rp_status synchronize(aclrtEvent handle, int32_t timeout_ms)
 {
     struct rp_event *event;
@@ -223,8 +258,7 @@ static rp_status synchronize(aclrtEvent handle, int32_t timeout_ms)
         return st;
     }
     rp_event_ref(event); // it may be destroyed meanwhile
-    st = rp_device_wait(device, reached, &point,
-            timeout_ms == -1 ? UINT64_MAX : (uint64_t)timeout_ms * RP_NS_PER_MS, RP_EEVENTTIMEOUT);
+    st = wait_for(device, event, timeout_ms);
     rp_event_unref(event);
     return st;
 }
@@ -247,7 +281,7 @@ aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
 // ---- when ----
 
 // When the latest record was reached.
-static rp_status stamp_of(const struct rp_event *event, uint64_t *stamp_ns)
+static rp_status stamp_of(struct rp_event *event, uint64_t *stamp_ns)
 {
     struct point point = latest(event);
     if (event->kind != RP_EVENT_PLAIN && (event->flags & ACL_EVENT_TIME_LINE) == 0) {

@@ -283,6 +283,15 @@ rp_status rp_hts_step(struct rp_hts_run *run, const struct rp_op *op, uint64_t s
     return st == RP_OK ? rp_lines_check(walk.lines, seq) : st;
 }
 
+uint32_t rp_hts_awaited(const struct rp_hts_run *run, const struct rp_op *op)
+{
+    const struct rp_task_list *list = round_list(op, run->round);
+    if (list == NULL || run->next >= list->task_count || list->task[run->next].kind != RP_HT_WAIT) {
+        return RP_NO_RANK;
+    }
+    return list->task[run->next].peer;
+}
+
 rp_status rp_hts_compare(const struct rp_op *op, uint64_t seq)
 {
     struct rp_lines *lines = &op->comm->lines;

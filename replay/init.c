@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -251,6 +252,13 @@ static rp_status init_first(char *text, bool *kept)
     return RP_OK;
 }
 
+// An answer that programs ignore: it has its sentence, but is neither logged nor the last error.
+static aclError answer_harmless(rp_status st, const char *sentence)
+{
+    rp_error_post(st, sentence);
+    return rp_status_acl(st);
+}
+
 // The answer of a callback, which is an aclError of its own, comes before ours.
 static aclError init(const char *path)
 {
@@ -260,7 +268,8 @@ static aclError init(const char *path)
     if (count > 0) {
         count++;
         pthread_mutex_unlock(&lock);
-        return ACL_ERROR_REPEAT_INITIALIZE; // to be ignored, so it is not the last error either
+        return answer_harmless(RP_EINIT, "aclInit: this process is initialised already; the call "
+                                         "counts, and its configuration is not looked at");
     }
     rp_status st = read_config(path, &text);
     if (st != RP_OK) {
@@ -297,7 +306,7 @@ static rp_status take_off(bool all, uint64_t *left, bool *last)
     return initialised ? RP_OK : RP_EREFINAL;
 }
 
-static aclError finalize(bool all, uint64_t *left_out)
+static aclError finalize(const char *call, bool all, uint64_t *left_out)
 {
     uint64_t left;
     bool last;
@@ -306,7 +315,10 @@ static aclError finalize(bool all, uint64_t *left_out)
         *left_out = left;
     }
     if (st != RP_OK) {
-        return ACL_ERROR_REPEAT_FINALIZE; // as harmless as a repeated aclInit
+        char sentence[128];
+        snprintf(sentence, sizeof(sentence),
+                "%s: there is no call of aclInit that has not been finalised already", call);
+        return answer_harmless(st, sentence);
     }
     return last ? rp_finalize_callbacks_run() : ACL_SUCCESS;
 }
@@ -314,13 +326,13 @@ static aclError finalize(bool all, uint64_t *left_out)
 aclError aclFinalize(void)
 {
     const rp_status st = rp_enter();
-    return st == RP_OK ? finalize(true, NULL) : rp_acl(st);
+    return st == RP_OK ? finalize("aclFinalize", true, NULL) : rp_acl(st);
 }
 
 aclError aclFinalizeReference(uint64_t *refCount)
 {
     const rp_status st = rp_enter();
-    return st == RP_OK ? finalize(false, refCount) : rp_acl(st);
+    return st == RP_OK ? finalize("aclFinalizeReference", false, refCount) : rp_acl(st);
 }
 
 static rp_status register_init(

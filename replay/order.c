@@ -73,22 +73,22 @@ static bool records(const struct rp_submission *sub, const struct rp_event *even
     for (uint32_t i = 0; i < count; i++) {
         if (insns[i].kind == RP_INSN_EVENT_RECORD && insns[i].u.event.event == event &&
                 (event->kind == RP_EVENT_FLAG ||
-                        rp_submission_event_ticket(sub, &insns[i]) >= ticket)) {
+                        rp_submission_event_ticket(sub, &insns[i]) == ticket)) {
             return true;
         }
     }
     return false;
 }
 
-static bool is_over(const struct rp_event *event, uint64_t ticket)
+static bool is_over(struct rp_event *event, uint64_t ticket)
 {
-    // acquire [E1] [E3]: pairs with the stores of the record.
+    // acquire [E3]: pairs with the stores of the record.
     return event->kind == RP_EVENT_FLAG
                    ? atomic_load_explicit(&event->set, memory_order_acquire) != 0
-                   : atomic_load_explicit(rp_event_reached(event), memory_order_acquire) >= ticket;
+                   : rp_event_is_reached(event, ticket);
 }
 
-static bool event_leads_back(struct walk *walk, const struct rp_event *event, uint64_t ticket)
+static bool event_leads_back(struct walk *walk, struct rp_event *event, uint64_t ticket)
 {
     bool any = false;
     if (is_over(event, ticket)) {

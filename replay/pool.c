@@ -112,8 +112,7 @@ static bool make_room(uint64_t **tickets, uint32_t *room, uint32_t count)
 
 static bool has_room(struct rp_submission *sub, uint32_t comms, uint32_t bounds)
 {
-    return (comms <= RP_TICKETS_INLINE ||
-                   make_room(&sub->more_tickets, &sub->more_room, comms)) &&
+    return (comms <= RP_TICKETS_INLINE || make_room(&sub->more_tickets, &sub->more_room, comms)) &&
            make_room(&sub->bound, &sub->bound_room, bounds);
 }
 

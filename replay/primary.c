@@ -75,6 +75,7 @@ rp_status rp_primary_retain(int32_t id, struct rp_context **out)
     }
     if (st == RP_OK) {
         entry->count++;
+        rp_context_ref(entry->context);
         *out = entry->context;
     }
     pthread_mutex_unlock(&entry->lock);
@@ -137,6 +138,7 @@ static rp_status set_device(int32_t id)
         return st;
     }
     st = rp_thread_set_context(context);
+    rp_context_unref(context);
     if (st != RP_OK) {
         const rp_status undone = rp_primary_release(id, false);
         return undone == RP_OK ? st : undone;

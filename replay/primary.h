@@ -15,7 +15,8 @@ struct rp_context;
 /**
  * rp_primary_retain: the primary context of device `id`, made by the first call;
  * every call counts once. RP_EDEVICE and what bringing up the device answers.
- * Borrowed: it lives until the count is taken back.
+ * Owner: its memory is referenced for the caller, since another thread may end it
+ * at once; rp_context_unref.
  */
 RP_MUST_USE rp_status rp_primary_retain(int32_t id, struct rp_context **out);
 

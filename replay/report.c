@@ -196,6 +196,30 @@ rp_status rp_report_post(struct rp_stream *stream, struct rp_call *call)
     return st;
 }
 
+static bool withdraw(const struct rp_call *call)
+{
+    rp_list_each(reporter_link, &reporters)
+    {
+        struct reporter *reporter = rp_container_of(reporter_link, struct reporter, link);
+        rp_list_each(link, &reporter->queued)
+        {
+            if (link == &call->link) {
+                rp_list_remove(link);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool rp_report_withdraw(struct rp_call *call)
+{
+    pthread_mutex_lock(&lock);
+    const bool had = withdraw(call);
+    pthread_mutex_unlock(&lock);
+    return had;
+}
+
 // Waits for the first call. Under the lock.
 static void await_call(struct reporter *reporter, uint64_t deadline_ns)
 {

@@ -112,7 +112,9 @@ struct rp_device {
     struct rp_doorbell_end *bell; /* of this process */
     pthread_t ts;                 /* the TS thread */
     _Atomic bool ts_runs;         /* there is one to join */
-    _Atomic bool up; /* changes under the baton: neighbours look at it with the baton held */
+    _Atomic bool up;      /* changes under the baton: neighbours look at it with the baton held */
+    _Atomic bool closing; /* it goes down: nobody waits for it any more */
+    _Atomic uint32_t waiters; /* threads in rp_device_wait_for */
 
     struct rp_mpsc queue; /* submissions; consumer: the baton */
 

@@ -16,7 +16,7 @@
 #include "transport/memory.h"
 
 #define MAGIC UINT64_C(0x6572616873207072)
-#define VERSION 1u
+#define VERSION 2u
 #define FILE_NAME "reprise-share"
 
 struct rp_share {
@@ -140,7 +140,7 @@ static bool is_listed(struct rp_share_page *page, int32_t pid)
             rp_min_u64(atomic_load_explicit(&page->pid_count, memory_order_acquire), RP_SHARE_PIDS);
     for (uint64_t i = 0; i < count; i++) {
         // relaxed: published by the count.
-        if (atomic_load_explicit(&page->pid[i], memory_order_relaxed) == pid) {
+        if (atomic_load_explicit(&page->who.pid[i], memory_order_relaxed) == pid) {
             return true;
         }
     }
@@ -161,7 +161,7 @@ rp_status rp_share_allow(struct rp_share *share, const int32_t *pids, size_t cou
                     (unsigned)RP_SHARE_PIDS);
         }
         // relaxed, release [H1]: the count publishes it.
-        atomic_store_explicit(&page->pid[listed], pids[i], memory_order_relaxed);
+        atomic_store_explicit(&page->who.pid[listed], pids[i], memory_order_relaxed);
         atomic_store_explicit(&page->pid_count, ++listed, memory_order_release);
     }
     return RP_OK;
@@ -279,6 +279,41 @@ rp_status rp_share_open(enum rp_share_kind kind, const char *key, struct rp_shar
     }
     *out = share;
     return RP_OK;
+}
+
+// ---- records of an event ----
+
+void rp_share_note_record(struct rp_share *share, uint64_t ticket)
+{
+    // relaxed: read long after, by processes that have waited in vain.
+    atomic_store_explicit(&share->page->who.recorder[ticket % RP_SHARE_RECORDERS],
+            ticket << 32 | (uint32_t)getpid(), memory_order_relaxed);
+}
+
+// Who has drawn `ticket`; 0: not known, or it is too long ago.
+static int32_t recorder_of(const struct rp_share_page *page, uint64_t ticket)
+{
+    // relaxed: as in rp_share_note_record.
+    const uint64_t noted = atomic_load_explicit(
+            &page->who.recorder[ticket % RP_SHARE_RECORDERS], memory_order_relaxed);
+    return noted >> 32 == (uint32_t)ticket ? (int32_t)(uint32_t)noted : 0;
+}
+
+int32_t rp_share_abandoned(const struct rp_share *share, uint64_t ticket)
+{
+    const struct rp_share_page *page = share->page;
+    // relaxed: a record that comes meanwhile is seen by the next look.
+    const uint64_t last = atomic_load_explicit(&page->u.mark.recorded, memory_order_relaxed);
+    if (last < ticket || last - ticket >= RP_SHARE_RECORDERS) {
+        return 0;
+    }
+    for (uint64_t t = ticket; t <= last; t++) {
+        const int32_t pid = recorder_of(page, t);
+        if (pid <= 0 || !rp_share_is_gone(pid)) {
+            return 0;
+        }
+    }
+    return recorder_of(page, ticket);
 }
 
 void rp_share_ring(struct rp_share *share)

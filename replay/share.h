@@ -12,7 +12,7 @@
  *     0    struct rp_share_page: what it is, the random number, who may open it
  *     64   the words that processes store and load
  *     128  whose bells to ring after a store
- *     384  listed processes
+ *     384  listed processes, or who is to record the event
  *
  * A process that does not hear a bell (it polls sockets, or the table is full) looks again after
  * its backstop.
@@ -35,6 +35,7 @@ enum rp_share_kind {
 #define RP_SHARE_BYTES 4096
 #define RP_SHARE_KEY_BYTES 64 /* with its terminating zero; also that of an aclrtIpcEventHandle */
 #define RP_SHARE_PARTIES 32
+#define RP_SHARE_RECORDERS 32
 #define RP_SHARE_PIDS ((RP_SHARE_BYTES - 128 - 8 * RP_SHARE_PARTIES) / 4)
 
 struct rp_share_page {
@@ -54,7 +55,12 @@ struct rp_share_page {
         uint8_t line[64];
     } u;
     _Atomic uint64_t party[RP_SHARE_PARTIES]; /* process id << 32 | its process page's descriptor */
-    _Atomic int32_t pid[RP_SHARE_PIDS];
+    union {
+        _Atomic int32_t pid[RP_SHARE_PIDS]; /* NOTIFY: those listed */
+        /* EVENT: who has drawn ticket t, at t % RP_SHARE_RECORDERS: t's low half << 32 | its
+         * process id */
+        _Atomic uint64_t recorder[RP_SHARE_RECORDERS];
+    } who;
 };
 static_assert(offsetof(struct rp_share_page, u) == 64, "words on a line of their own");
 static_assert(offsetof(struct rp_share_page, party) == 128, "as drawn");
@@ -93,6 +99,16 @@ void rp_share_key(const struct rp_share *share, char key[RP_SHARE_KEY_BYTES]);
  *  second RP_ENORES when the page is full. One thread at a time. */
 void rp_share_allow_all(struct rp_share *share);
 RP_MUST_USE rp_status rp_share_allow(struct rp_share *share, const int32_t *pids, size_t count);
+
+/** rp_share_note_record: this process has drawn `ticket` of the event, and is to reach it. */
+void rp_share_note_record(struct rp_share *share, uint64_t ticket);
+
+/**
+ * rp_share_abandoned: the process that was to reach `ticket`, if it has ended, and with it all who
+ * have drawn later ones; 0: somebody may still come, as far as is known. Makes system calls; for
+ * who has waited long.
+ */
+int32_t rp_share_abandoned(const struct rp_share *share, uint64_t ticket);
 
 /** rp_share_ring: wake who sleeps in other processes, after a seq_cst store to the words. Any
  *  thread, also with a baton. */

@@ -35,9 +35,30 @@ static uint64_t party_self(void)
     return (uint64_t)(uint32_t)getpid() << 32 | (uint32_t)rp_process_page_fd();
 }
 
-static bool is_gone(uint64_t party)
+// The state in /proc/PID/stat, behind the name in parentheses; '?': it cannot be read.
+static char state_of(int32_t pid)
 {
-    return kill((pid_t)(party >> 32), 0) != 0 && errno == ESRCH;
+    char path[32];
+    char text[512];
+    snprintf(path, sizeof(path), "/proc/%" PRId32 "/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return '?';
+    }
+    const ssize_t bytes = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[bytes < 0 ? 0 : bytes] = '\0';
+    const char *end = strrchr(text, ')');
+    return end == NULL || end[1] != ' ' ? '?' : end[2];
+}
+
+bool rp_share_is_gone(int32_t pid)
+{
+    if (kill(pid, 0) != 0) {
+        return errno == ESRCH;
+    }
+    const char state = state_of(pid);
+    return state == 'Z' || state == 'X';
 }
 
 rp_status rp_share_bells_init(struct rp_share_bells *bells, struct rp_share_page *page)
@@ -54,7 +75,7 @@ rp_status rp_share_bells_init(struct rp_share_bells *bells, struct rp_share_page
         uint64_t there = atomic_load_explicit(&page->party[i], memory_order_relaxed);
         // seq_cst [H2]: pairs with the load in rp_share_bells_ring: who stores later rings us, what
         // was stored before is seen when this process looks for the first time.
-        if ((there == 0 || is_gone(there)) &&
+        if ((there == 0 || rp_share_is_gone((int32_t)(there >> 32))) &&
                 atomic_compare_exchange_strong_explicit(&page->party[i], &there, party_self(),
                         memory_order_seq_cst, memory_order_relaxed)) {
             bells->own = i;

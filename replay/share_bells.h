@@ -24,6 +24,9 @@ RP_MUST_USE rp_status rp_share_bells_init(struct rp_share_bells *bells, struct r
 void rp_share_bells_fini(struct rp_share_bells *bells, struct rp_share_page *page);
 void rp_share_bells_ring(struct rp_share_bells *bells, struct rp_share_page *page);
 
+/** rp_share_is_gone: process `pid` has ended, also if nobody has waited for it yet. */
+bool rp_share_is_gone(int32_t pid);
+
 /**
  * rp_share_fd_open: open memfd `name` that process `pid` has as descriptor `fd`; -1: there is no
  * such thing, or it is another user's. Nothing but a memfd of that name is ever opened.

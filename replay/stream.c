@@ -217,6 +217,16 @@ rp_status rp_stream_take_failure(struct rp_stream *stream)
 
 // ---- waiting ----
 
+rp_status rp_stream_told_abort(const struct rp_stream *stream, uint64_t until)
+{
+    // relaxed: who dropped it did so before the scheduler ended it, which the caller has seen.
+    if (atomic_load_explicit(&stream->dropped, memory_order_relaxed) < until) {
+        return RP_OK;
+    }
+    return rp_fail(RP_ESTREAMABORT,
+            "stream %d was aborted or destroyed while this thread waited for its work", stream->id);
+}
+
 struct drain {
     struct rp_stream *stream;
     uint64_t until; // value of `ended`
@@ -244,8 +254,14 @@ rp_status rp_stream_drain(struct rp_stream *stream, uint64_t timeout_ns)
         .on_timeout = RP_ESYNCTIMEOUT,
         .stream = stream,
     };
-    const rp_status st = drained(&drain) ? RP_OK : rp_device_wait_for(stream->device, &wait);
-    return st == RP_OK ? rp_stream_take_failure(stream) : st;
+    if (drained(&drain)) {
+        return rp_stream_take_failure(stream);
+    }
+    rp_status st = rp_device_wait_for(stream->device, &wait);
+    if (st == RP_OK) {
+        st = rp_stream_take_failure(stream);
+    }
+    return st == RP_OK ? rp_stream_told_abort(stream, drain.until) : st;
 }
 
 static void hold(void *stream)

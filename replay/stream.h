@@ -74,8 +74,8 @@ struct rp_stream {
     _Atomic uint32_t refs; /* handle + submissions queued */
     bool is_default;
     _Atomic uint32_t failure_mode; /* ACL_CONTINUE_ON_FAILURE / ACL_STOP_ON_FAILURE */
-    /* aclrtDestroyStreamForce, aclrtStreamAbort: submissions up to this count end without running.
-     */
+    /* aclrtStreamAbort: submissions up to this count end without running; it only grows.
+     * aclrtDestroyStreamForce: UINT64_MAX. */
     _Atomic uint64_t dropped;
 
     _Atomic(const struct rp_submit_ops *) submit;
@@ -196,7 +196,14 @@ RP_MUST_USE rp_status rp_stream_copy_staged(
 /** rp_stream_free_staged: free the buffers of copies that have ended, or with `all` every one. */
 void rp_stream_free_staged(struct rp_stream *stream, bool all);
 
-/** rp_stream_drain: wait until everything submitted so far has ended; its first unreported failure.
+/**
+ * rp_stream_told_abort: RP_OK, or RP_ESTREAMABORT described: what was waited for, up to number
+ * `until`, has ended because it was dropped. For whoever found it unfinished and waited.
+ */
+RP_MUST_USE rp_status rp_stream_told_abort(const struct rp_stream *stream, uint64_t until);
+
+/** rp_stream_drain: wait until everything submitted so far has ended; its first unreported failure,
+ * or RP_ESTREAMABORT if it was dropped during the wait.
  */
 RP_MUST_USE rp_status rp_stream_drain(struct rp_stream *stream, uint64_t timeout_ns);
 

@@ -204,6 +204,15 @@ static void leave_events(struct rp_submission *sub)
     }
 }
 
+// Dropped by aclrtStreamAbort: no failure of the stream, which goes on (rp_stream_drain tells those
+// who wait).
+static bool was_aborted(const struct rp_submission *sub)
+{
+    // relaxed: the look that has failed it saw this value or an earlier one; it only grows.
+    const uint64_t dropped = atomic_load_explicit(&sub->stream->dropped, memory_order_relaxed);
+    return sub->failed == RP_ESTREAMABORT && sub->number <= dropped && dropped != UINT64_MAX;
+}
+
 void rp_submission_end(struct rp_device *device, struct rp_submission *sub)
 {
     struct rp_stream *stream = sub->stream;
@@ -212,7 +221,7 @@ void rp_submission_end(struct rp_device *device, struct rp_submission *sub)
         rp_list_remove(&stream->in_active);
         device->active_count--;
     }
-    if (RP_UNLIKELY(sub->failed != RP_OK)) {
+    if (RP_UNLIKELY(sub->failed != RP_OK) && !was_aborted(sub)) {
         rp_stream_fail(stream, sub->failed, sub->sentence);
     }
     if (sub->program != NULL && sub->program->run->owner == sub) {

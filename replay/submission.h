@@ -159,8 +159,8 @@ static inline struct rp_lane *rp_submission_lane(struct rp_submission *sub, uint
 
 /** rp_submission_create: an empty submission of `device`'s pool, with room for tickets of `comms`
  * communicators and `bounds` events; RP_ENOMEM. Any thread. */
-RP_MUST_USE rp_status rp_submission_create(struct rp_device *device, uint32_t comms,
-        uint32_t bounds, struct rp_submission **out);
+RP_MUST_USE rp_status rp_submission_create(
+        struct rp_device *device, uint32_t comms, uint32_t bounds, struct rp_submission **out);
 /** rp_pool_give: back to the pool. Any thread. */
 void rp_pool_give(struct rp_device *device, struct rp_submission *sub);
 

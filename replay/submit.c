@@ -174,32 +174,26 @@ static rp_status queue_event(struct rp_stream *stream, struct rp_event *event,
     return RP_OK;
 }
 
-// A record of `event` by `stream` gets its number.
-static uint64_t number_record(struct rp_stream *stream, struct rp_event *event)
-{
-    // relaxed: compared only, by waits of threads that are ordered with this one.
-    atomic_store_explicit(&event->last_stream, stream, memory_order_relaxed);
-    // seq_cst [E1]: pairs with the looks at `recorded` and `reached` of who waits or asks.
-    return atomic_fetch_add_explicit(
-                   event->common != NULL ? &event->common->recorded : &event->recorded, 1,
-                   memory_order_seq_cst) +
-           1;
-}
-
 static rp_status record_event(struct rp_stream *stream, struct rp_event *event)
 {
     // The number of a record that could not be queued would never be reached, so it is taken when
     // nothing can fail any more.
     struct rp_submission *sub;
-    const rp_status st = rp_submission_create(stream->device, 0, 0, &sub);
+    rp_status st = rp_submission_create(stream->device, 0, 0, &sub);
     if (st != RP_OK) {
+        return st;
+    }
+    uint64_t number;
+    st = rp_event_number(event, stream, &number);
+    if (st != RP_OK) {
+        rp_pool_give(stream->device, sub);
         return st;
     }
     sub->program = NULL;
     sub->insn = (struct rp_insn){ .kind = RP_INSN_EVENT_RECORD };
     sub->insn.u.event.event = event;
+    sub->insn.u.event.ticket = number;
     rp_event_ref(event);
-    sub->insn.u.event.ticket = number_record(stream, event);
     count(stream, sub);
     rp_device_push_eager(stream->device, sub);
     return RP_OK;
@@ -213,9 +207,7 @@ static rp_status wait_event(struct rp_stream *stream, struct rp_event *event, ui
         return rp_fail(RP_EPARAM, "event %" PRIu32 " has never been recorded", event->id);
     }
     if (event->kind != RP_EVENT_FLAG) {
-        // seq_cst [E1]: pairs with the store of a record that has run.
-        const bool over = number == 0 || atomic_load_explicit(rp_event_reached(event),
-                                                 memory_order_seq_cst) >= number;
+        const bool over = number == 0 || rp_event_is_reached(event, number);
         // relaxed: compared only. The stream's own order does the rest, if no other process has
         // recorded the event since.
         if (over || (event->share == NULL && atomic_load_explicit(&event->last_stream,
@@ -252,6 +244,15 @@ const struct rp_submit_ops rp_submit_eager = {
     .record = eager_record,
 };
 
+// Takes back the first `count` names of name_comms.
+static void unname_comms(struct rp_program *program, uint32_t count)
+{
+    while (count-- > 0) {
+        // seq_cst [Q1]: as in name_comm.
+        atomic_fetch_sub_explicit(&program->comm[count]->pending, 1, memory_order_seq_cst);
+    }
+}
+
 // Names the program's communicators, all or none.
 static rp_status name_comms(struct rp_program *program)
 {
@@ -265,31 +266,50 @@ static rp_status name_comms(struct rp_program *program)
             }
             atomic_fetch_sub_explicit(&program->comm[i]->pending, 1, memory_order_seq_cst);
         }
-        while (i-- > 0) {
-            // seq_cst [Q1]: as in name_comm.
-            atomic_fetch_sub_explicit(&program->comm[i]->pending, 1, memory_order_seq_cst);
-        }
+        unname_comms(program, i);
         return st;
     }
     return RP_OK;
 }
 
+// The first `count` of the program's external records and waits will not come.
+static void unbind_events(
+        const struct rp_program *program, const struct rp_submission *sub, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rp_insn *insn = &program->insn[program->bound[i]];
+        struct rp_event *event = insn->u.event.event;
+        if (insn->kind == RP_INSN_EVENT_RECORD) {
+            rp_event_reach(event, sub->bound[i]);
+        } else {
+            // seq_cst [E2]: as in wait_event.
+            atomic_fetch_sub_explicit(&event->waits_pending, 1, memory_order_seq_cst);
+        }
+    }
+}
+
 // Draws the tickets of the program's external records and waits: they are bound to what was
 // recorded before this call.
-static void bind_events(
+static rp_status bind_events(
         struct rp_stream *stream, const struct rp_program *program, struct rp_submission *sub)
 {
     for (uint32_t i = 0; i < program->bound_count; i++) {
         const struct rp_insn *insn = &program->insn[program->bound[i]];
         struct rp_event *event = insn->u.event.event;
         if (insn->kind == RP_INSN_EVENT_RECORD) {
-            sub->bound[i] = number_record(stream, event);
+            const rp_status st = rp_event_number(event, stream, &sub->bound[i]);
+            if (st != RP_OK) {
+                unbind_events(program, sub, i);
+                rp_doorbell_ring(stream->device->bell);
+                return st;
+            }
         } else {
             // seq_cst [E1] [E2]: as in wait_event.
             sub->bound[i] = atomic_load_explicit(&event->recorded, memory_order_seq_cst);
             atomic_fetch_add_explicit(&event->waits_pending, 1, memory_order_seq_cst);
         }
     }
+    return RP_OK;
 }
 
 rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
@@ -301,6 +321,12 @@ rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
         return st;
     }
     st = name_comms(program);
+    if (st == RP_OK) {
+        st = bind_events(stream, program, sub);
+        if (st != RP_OK) {
+            unname_comms(program, program->comm_count);
+        }
+    }
     if (st != RP_OK) {
         rp_pool_give(stream->device, sub);
         return st;
@@ -308,7 +334,6 @@ rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
     rp_program_ref(program);
     sub->program = program;
     sub->insn.kind = RP_INSN_NOP;
-    bind_events(stream, program, sub);
     // relaxed: for the profiler alone.
     atomic_fetch_add_explicit(&stream->replays, 1, memory_order_relaxed);
     count(stream, sub);

@@ -1,7 +1,7 @@
 // Record, wait and reset of events, as tasks.
 //
-// A record brings `reached` up to its ticket, whatever the order in which records on several
-// streams run; waits are bound to a ticket. A FLAG event is a flag besides.
+// A record has a number, and a wait is bound to one (event_tickets.c). A FLAG event is a flag
+// besides.
 
 #include <inttypes.h>
 
@@ -9,24 +9,6 @@
 #include "replay/scheduler.h"
 #include "replay/share.h"
 #include "replay/stream.h"
-
-void rp_event_reach(struct rp_event *event, uint64_t ticket)
-{
-    if (event->kind == RP_EVENT_FLAG) {
-        // seq_cst [E3] [D1]: pairs with the look in is_over().
-        atomic_store_explicit(&event->set, 1, memory_order_seq_cst);
-    }
-    // relaxed: decided by the exchange. Streams of another device record it, too.
-    _Atomic uint64_t *where = event->common != NULL ? &event->common->reached : &event->reached;
-    uint64_t reached = atomic_load_explicit(where, memory_order_relaxed);
-    // seq_cst [E1] [D1]: pairs with is_over() and with those who wait or ask.
-    while (reached < ticket && !atomic_compare_exchange_weak_explicit(where, &reached, ticket,
-                                       memory_order_seq_cst, memory_order_relaxed)) {
-    }
-    if (RP_UNLIKELY(event->share != NULL)) {
-        rp_share_ring(event->share);
-    }
-}
 
 rp_status rp_task_event_record(struct rp_step *step)
 {
@@ -39,19 +21,31 @@ rp_status rp_task_event_record(struct rp_step *step)
     return RP_OK;
 }
 
-static bool is_over(const struct rp_event *event, uint64_t ticket)
+rp_status rp_event_check_recorder(const struct rp_event *event, uint64_t ticket)
+{
+    const int32_t pid = event->share == NULL ? 0 : rp_share_abandoned(event->share, ticket);
+    // It may have reached the event as the last thing that it did.
+    if (pid == 0 || atomic_load_explicit(rp_event_reached(event), memory_order_seq_cst) >= ticket) {
+        return RP_OK;
+    }
+    return rp_fail(RP_EREMOTE,
+            "event %" PRIu32 " is not recorded any more: process %" PRId32
+            " was to do so and has ended",
+            event->id, pid);
+}
+
+static bool is_over(struct rp_event *event, uint64_t ticket)
 {
     if (event->kind == RP_EVENT_FLAG) {
         // seq_cst [E3]: pairs with the store in rp_task_event_record.
         return atomic_load_explicit(&event->set, memory_order_seq_cst) != 0;
     }
-    // seq_cst [E1]: pairs with the exchange in rp_task_event_record.
-    return atomic_load_explicit(rp_event_reached(event), memory_order_seq_cst) >= ticket;
+    return rp_event_is_reached(event, ticket);
 }
 
 rp_status rp_task_event_wait(struct rp_step *step)
 {
-    const struct rp_event *event = step->insn->u.event.event;
+    struct rp_event *event = step->insn->u.event.event;
     const uint64_t ticket = rp_submission_event_ticket(step->sub, step->insn);
     const uint64_t timeout_ns = step->insn->u.event.timeout_ns;
     struct rp_lane *lane = step->lane;
@@ -78,6 +72,10 @@ rp_status rp_task_event_wait(struct rp_step *step)
     if (waited_ns >= (lane->progress + 1) * RP_STALL_NS) {
         lane->progress++;
         rp_order_check(step->device, step->stream, event);
+        const rp_status st = rp_event_check_recorder(event, ticket);
+        if (st != RP_OK) {
+            return st;
+        }
     }
     return RP_AGAIN;
 }

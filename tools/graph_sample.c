@@ -140,6 +140,7 @@ static aclmdlRI capture(struct sample *sample)
     NEED(aclrtMemcpyAsync(
             sample->host, BYTES, sample->sum, BYTES, ACL_MEMCPY_DEVICE_TO_HOST, compute));
     NEED(aclmdlRICaptureEnd(compute, &graph));
+    NEED(aclmdlRISetName(graph, "training step"));
     return graph;
 }
 

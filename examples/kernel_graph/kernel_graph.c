@@ -2,6 +2,12 @@
  * arguments without capturing again: first between two replays, then while a replay waits for them.
  *
  *     kernel_graph [BINARY]        BINARY: graph_kernels.so beside the program, unless it is given
+ *
+ * After `. set_env.sh` of an installation:
+ *
+ *     gcc -shared -fPIC graph_kernels.c -I$ASCEND_HOME_PATH/include -o graph_kernels.so
+ *     gcc kernel_graph.c -I$ASCEND_HOME_PATH/include -L$ASCEND_HOME_PATH/lib64 -lascendcl \
+ *         -o kernel_graph
  */
 #include <libgen.h>
 #include <stdio.h>

@@ -27,7 +27,8 @@ extern "C" {
 #endif
 
 /** 0 is success. First digit of a code: 1 the caller or its environment, 2 a resource or a
- * combination that is not supported, 3 a state of the business, 5 a fault inside. */
+ * combination that is not supported, 3 a state of the business, 5 a fault inside. A code may be
+ * a whole class of causes (507000); the sentence of aclGetRecentErrMsg() names the one. */
 typedef int aclError;
 
 /** IEEE 754 binary16, as raw bits. */

@@ -6,7 +6,13 @@
  * down is ACL_ERROR_RT_PARAM_INVALID; no current context is
  * ACL_ERROR_RT_CONTEXT_NULL. What fails on the device later is told by the next
  * synchronise or query, and by aclrtGetLastError(); aclGetRecentErrMsg() has the
- * sentence. Objects may be used from any thread. */
+ * sentence. Objects may be used from any thread in which their context is current;
+ * elsewhere a stream or event is ACL_ERROR_RT_STREAM_CONTEXT (107003), a graph
+ * ACL_ERROR_RT_MODEL_CONTEXT (107004).
+ *
+ * Some codes are classes: ACL_ERROR_RT_INTERNAL_ERROR (507000) says of many things that
+ * they do not fit, and only the sentence says which. Hccl calls return an HcclResult, 0
+ * to 24, and their sentence begins with the aclError that stands behind it. */
 #ifndef REPRISE_ACL_ACL_RT_H
 #define REPRISE_ACL_ACL_RT_H
 

@@ -223,3 +223,28 @@ Test(build_stop, destroy_of_an_endless_graph_gives_up_after_ten_seconds)
     WORKS(aclmdlRIDestroy(graph));
     WORKS(aclrtDestroyStream(stream));
 }
+
+Test(build_stop, abort_helps_a_destroy_that_waits)
+{
+    aclrtStream stream = NULL;
+    uint32_t *again = NULL;
+    pthread_t thread;
+    void *answer = NULL;
+    aclrtStream own = plain_stream();
+    aclmdlRI graph = endless_graph(&stream, &again);
+    WORKS(aclmdlRIExecuteAsync(graph, own));
+    cr_assert(eq(int, pthread_create(&thread, NULL, destroy_thread, graph), 0));
+    int refused = 0;
+    while (refused == 0) { // until the destroy has begun
+        usleep(1000);
+        refused = aclmdlRIExecuteAsync(graph, own);
+    }
+    cr_assert(eq(int, refused, 107017));
+    WORKS(aclmdlRIDestroy(graph)); // the other thread does it
+    WORKS(aclmdlRIAbort(graph));
+    cr_assert(eq(int, pthread_join(thread, &answer), 0));
+    cr_assert(eq(int, *(int *)answer, 0));
+    ANSWERS(507023, aclrtSynchronizeStream(own));
+    WORKS(aclrtDestroyStream(own));
+    WORKS(aclrtFree(again));
+}

@@ -1,9 +1,11 @@
 // aclmdlRIDebugJsonPrint: what a trace viewer asks of the file, what the interface's description
-// says is in it, and what `reprise graph` needs to draw it.
+// says is in it, and what `reprise graph` needs to draw it. The file itself is in
+// test_graph_json_file.c.
 
 #include "support/acl_test.h"
+#include "support/build_case.h"
+#include "support/graph_json_case.h"
 
-#include <fcntl.h>
 #include <hccl/hccl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -11,96 +13,12 @@
 #include <reprise/kernel.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/util.h"
+#include "capture/graph.h"
 
-#define BYTES 256
-#define RELAXED ACL_MODEL_RI_CAPTURE_MODE_RELAXED
-#define SUMMARY ((uint32_t)ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY)
-#define VERBOSE ((uint32_t)ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE)
-
-static aclrtStream a, b;
-static char *device, *other;
-static char path[] = "/tmp/reprise_json_XXXXXX";
-
-static void setup(void)
-{
-    on_device();
-    WORKS(aclrtCreateStream(&a));
-    WORKS(aclrtCreateStream(&b));
-    WORKS(aclrtMalloc((void **)&device, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
-    WORKS(aclrtMalloc((void **)&other, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
-    const int fd = mkstemp(path);
-    cr_assert(ge(int, fd, 0));
-    close(fd);
-}
-
-static void teardown(void)
-{
-    unlink(path);
-    WORKS(aclrtFree(device));
-    WORKS(aclrtFree(other));
-    WORKS(aclrtDestroyStream(a));
-    WORKS(aclrtDestroyStream(b));
-    WORKS(aclrtResetDevice(0));
-}
-
-TestSuite(graph_json, .init = setup, .fini = teardown, .timeout = 60);
-
-static void copy_on(aclrtStream stream)
-{
-    WORKS(aclrtMemcpyAsync(other, BYTES, device, BYTES, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
-}
-
-static json_t *dump(aclmdlRI graph, uint32_t flags)
-{
-    json_error_t error;
-    WORKS(aclmdlRIDebugJsonPrint(graph, path, flags));
-    json_t *events = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    cr_assert(ne(ptr, events, NULL), "line %d: %s", error.line, error.text);
-    cr_assert(eq(int, (int)json_typeof(events), (int)JSON_ARRAY));
-    return events;
-}
-
-static json_t *field(const json_t *events, size_t index, const char *key)
-{
-    json_t *value = json_object_get(json_array_get(events, index), key);
-    cr_assert(ne(ptr, value, NULL), "event %zu has no %s", index, key);
-    return value;
-}
-
-static const char *text(const json_t *events, size_t index, const char *key)
-{
-    return json_string_value(field(events, index, key));
-}
-
-static json_t *arg(const json_t *events, size_t index, const char *key)
-{
-    return json_object_get(field(events, index, "args"), key);
-}
-
-static void arg_is(const json_t *events, size_t index, const char *key, const char *expected)
-{
-    const char *found = json_string_value(arg(events, index, key));
-    cr_assert(ne(ptr, (void *)found, NULL), "event %zu has no %s", index, key);
-    cr_assert(eq(str, (char *)found, (char *)expected), "event %zu, %s", index, key);
-}
-
-static void arg_number(const json_t *events, size_t index, const char *key, int64_t expected)
-{
-    const bool whole = json_is_integer(arg(events, index, key));
-    cr_assert(whole, "event %zu, %s", index, key);
-    cr_assert(eq(i64, json_integer_value(arg(events, index, key)), expected), "event %zu, %s",
-            index, key);
-}
-
-static void no_arg(const json_t *events, size_t index, const char *key)
-{
-    cr_assert(eq(ptr, arg(events, index, key), NULL), "event %zu has %s", index, key);
-}
+TestSuite(graph_json, .init = json_setup, .fini = json_teardown, .timeout = 60);
 
 static int32_t id_of(aclrtStream stream)
 {
@@ -411,89 +329,169 @@ Test(graph_json, sub_graphs_follow_their_conditional_on_rows_of_their_own)
     WORKS(aclmdlRIDestroy(graph));
 }
 
-Test(graph_json, a_graph_that_is_still_captured_or_empty_prints_what_there_is)
+/* The index of the first event of that type; it fails when there is none. */
+static size_t find_type(const json_t *events, const char *type)
 {
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        if (strcmp(json_string_value(arg(events, i, "Task Type")), type) == 0) {
+            return i;
+        }
+    }
+    cr_assert(false, "there is no %s", type);
+    return 0;
+}
+
+Test(graph_json, a_condition_tells_its_word_and_its_default)
+{
+    aclmdlRI graph = NULL, sub = NULL;
+    aclmdlRICondHandle handle = NULL;
+    uint64_t *word = NULL;
+    char address[32];
+    for (int with = 0; with < 2; with++) {
+        WORKS(aclmdlRICaptureBegin(a, RELAXED));
+        WORKS(aclmdlRICaptureGetInfo(a, NULL, &graph));
+        WORKS(aclmdlRICondHandleCreate(graph, 7, (aclmdlRICondHandleFlag)with, &handle));
+        WORKS(aclmdlRICondHandleGetCondPtr(handle, &word));
+        const aclmdlRICondTaskParams params = {
+            .handle = handle, .type = ACL_MODEL_RI_COND_TYPE_WHILE, .size = 1, .modelRIArray = &sub
+        };
+        WORKS(aclmdlRIAddCondTask(params, a, 0));
+        WORKS(aclmdlRICaptureEnd(a, &graph));
+        json_t *events = dump(graph, VERBOSE);
+        snprintf(address, sizeof address, "%p", (void *)word);
+        arg_is(events, 0, "Condition", "WHILE");
+        arg_is(events, 0, "Condition Addr", address);
+        if (with == 0) {
+            no_arg(events, 0, "Default Value");
+        } else {
+            arg_number(events, 0, "Default Value", 7);
+        }
+        json_decref(events);
+        WORKS(aclmdlRIDestroy(graph));
+    }
+}
+
+Test(graph_json, labels_have_numbers_and_a_switch_lists_where_it_leads)
+{
+    aclrtLabel labels[3];
+    aclrtLabelList list = NULL;
+    uint32_t *which = device_bytes(sizeof *which);
+    aclmdlRI graph = begin_graph();
+    aclrtStream first = bound_stream(graph, HEAD);
+    aclrtStream second = bound_stream(graph, ON_DEMAND);
+    char name[32], address[32];
+    for (int i = 0; i < 3; i++) {
+        WORKS(aclrtCreateLabel(&labels[i]));
+    }
+    WORKS(aclrtCreateLabelList(labels, 3, &list));
+    WORKS(aclrtSetLabel(labels[1], first));
+    WORKS(aclrtActiveStream(second, first));
+    WORKS(aclrtSwitchStream(which, ACL_RT_LESS, which, ACL_RT_SWITCH_INT32, second, NULL, first));
+    WORKS(aclrtSwitchLabelByIndex(which, 2, list, first));
+    WORKS(aclrtSetLabel(labels[0], first));
+    WORKS(aclrtMemsetAsync(other, BYTES, 3, BYTES, second));
+    end_graph(graph, first);
+
+    json_t *events = dump(graph, VERBOSE);
+    const int64_t of_first = json_integer_value(arg(events, 0, "Label Id"));
+    const int64_t of_second = json_integer_value(arg(events, 4, "Label Id"));
+    snprintf(name, sizeof name, "LABEL_SET_%" PRId64, of_first);
+    cr_assert(eq(str, (char *)text(events, 0, "name"), name));
+    arg_number(events, 1, "Active Stream Id", id_of(second));
+    arg_number(events, 2, "Active Stream Id", id_of(second));
+    snprintf(address, sizeof address, "%p", (void *)which);
+    arg_is(events, 2, "Compare", "<");
+    arg_is(events, 2, "Left Addr", address);
+    arg_is(events, 3, "Index Addr", address);
+    arg_number(events, 3, "Max Value", 2); // as given to the call
+    json_t *expected = json_pack("[I, I]", (json_int_t)of_second, (json_int_t)of_first);
+    cr_assert(json_equal(arg(events, 3, "Label Ids"), expected));
+    json_decref(expected);
+    json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(aclrtDestroyLabelList(list));
+    for (int i = 0; i < 3; i++) {
+        WORKS(aclrtDestroyLabel(labels[i]));
+    }
+    WORKS(aclrtFree(which));
+}
+
+Test(graph_json, what_waits_for_the_outside_says_so)
+{
+    aclrtEvent flag = NULL, made[2];
     aclmdlRI graph = NULL;
+    char name[64];
+    uint32_t id = 0;
+    WORKS(aclrtCreateEventWithFlag(&flag, ACL_EVENT_EXTERNAL));
+    WORKS(aclrtGetEventId(flag, &id));
+    for (int i = 0; i < 2; i++) {
+        WORKS(aclrtCreateEventExWithFlag(&made[i], ACL_EVENT_SYNC));
+    }
     WORKS(aclmdlRICaptureBegin(a, RELAXED));
-    WORKS(aclmdlRICaptureGetInfo(a, NULL, &graph));
+    WORKS(aclrtStreamWaitEvent(a, flag));
+    WORKS(aclrtResetEvent(flag, a));
+    WORKS(aclrtStreamWaitEventWithFlag(a, made[0], 0, ACL_EVENT_WAIT_EXTERNAL));
+    WORKS(aclrtRecordEventWithFlag(made[1], a, ACL_EVENT_RECORD_EXTERNAL));
+    WORKS(aclmdlRICaptureEnd(a, &graph));
     json_t *events = dump(graph, SUMMARY);
-    cr_assert(eq(sz, json_array_size(events), 0));
+    snprintf(name, sizeof name, "EVENT_WAIT_%u", id);
+    cr_assert(eq(str, (char *)text(events, 0, "name"), name));
+    snprintf(name, sizeof name, "EVENT_RESET_%u", id);
+    cr_assert(eq(str, (char *)text(events, 1, "name"), name));
+    cr_assert(eq(sz, find_type(events, "CAPTURE_WAIT_EXTERNAL"), 2));
+    cr_assert(eq(sz, find_type(events, "CAPTURE_RECORD_EXTERNAL"), 3));
+    for (size_t i = 0; i < 4; i++) {
+        const bool external = json_is_true(arg(events, i, "External"));
+        cr_assert(external, "%zu", i);
+    }
     json_decref(events);
+    WORKS(aclmdlRIDestroy(graph));
+    WORKS(aclrtDestroyEvent(flag));
+    WORKS(aclrtDestroyEvent(made[0]));
+    WORKS(aclrtDestroyEvent(made[1]));
+
+    const aclmdlRI fork = capture_fork(made); // edges are not external
+    events = dump(fork, SUMMARY);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        no_arg(events, i, "External");
+    }
+    json_decref(events);
+    destroy_fork(fork, made);
+}
+
+Test(graph_json, the_name_of_a_graph_is_with_its_tasks)
+{
+    aclmdlRI graph = NULL;
+    WORKS(aclmdlRICaptureBegin(a, RELAXED));
     copy_on(a);
+    WORKS(aclmdlRICaptureEnd(a, &graph));
+    json_t *events = dump(graph, SUMMARY);
+    no_arg(events, 0, "Model Name");
+    json_decref(events);
+    WORKS(aclmdlRISetName(graph, "step \xff 1"));
     events = dump(graph, SUMMARY);
-    cr_assert(eq(sz, json_array_size(events), 1));
+    arg_is(events, 0, "Model Name", "step ? 1");
     json_decref(events);
-    WORKS(aclmdlRICaptureEnd(a, &graph));
-    WORKS(aclmdlRIDebugPrint(graph));
     WORKS(aclmdlRIDestroy(graph));
 }
 
-Test(graph_json, a_longer_file_is_emptied_first)
+Test(graph_json, sentences_and_dumps_give_a_task_the_same_number)
 {
+    HcclRootInfo info;
+    HcclComm comm = NULL;
     aclmdlRI graph = NULL;
-    FILE *file = fopen(path, "w");
-    for (int i = 0; i < 10000; i++) {
-        fputs("old text ", file);
-    }
-    fclose(file);
+    cr_assert(eq(int, (int)HcclGetRootInfo(&info), 0));
+    cr_assert(eq(int, (int)HcclCommInitRootInfo(1, &info, 0, &comm), 0));
     WORKS(aclmdlRICaptureBegin(a, RELAXED));
     copy_on(a);
+    cr_assert(eq(int,
+            (int)HcclAllReduce(device, other, 16, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_MAX, comm, a),
+            0));
     WORKS(aclmdlRICaptureEnd(a, &graph));
-    json_decref(dump(graph, SUMMARY));
+    json_t *events = dump(graph, SUMMARY);
+    arg_number(events, 1, "Task Id", 2);
+    cr_assert(eq(u32, rp_graph_from_handle(graph)->program->op[0].record.task, 2));
+    json_decref(events);
     WORKS(aclmdlRIDestroy(graph));
-}
-
-Test(graph_json, what_cannot_be_opened_or_written_is_said)
-{
-    char fifo[] = "/tmp/reprise_fifo_XXXXXX";
-    aclmdlRI graph = NULL;
-    WORKS(aclmdlRICaptureBegin(a, RELAXED));
-    copy_on(a);
-    WORKS(aclmdlRICaptureEnd(a, &graph));
-    ANSWERS(100000, aclmdlRIDebugJsonPrint(NULL, path, SUMMARY));
-    ANSWERS(100000, aclmdlRIDebugJsonPrint(graph, NULL, SUMMARY));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, path, 2));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "/nowhere/at/all.json", SUMMARY));
-    cr_assert(ne(ptr, strstr(aclGetRecentErrMsg(), "/nowhere/at/all.json"), NULL));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "/tmp", SUMMARY));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, "", SUMMARY));
-    cr_assert(ne(ptr, mkdtemp(fifo), NULL));
-    cr_assert(eq(int, rmdir(fifo), 0));
-    cr_assert(eq(int, mkfifo(fifo, 0600), 0));
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, fifo, SUMMARY)); // nobody reads: no waiting
-    const int reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    ANSWERS(107000, aclmdlRIDebugJsonPrint(graph, fifo, SUMMARY));
-    close(reader);
-    unlink(fifo);
-    WORKS(aclmdlRIDebugJsonPrint(graph, "/dev/null", SUMMARY));
-    ANSWERS(100004, aclmdlRIDebugJsonPrint(graph, "/dev/full", SUMMARY));
-    WORKS(aclmdlRIDestroy(graph));
-    ANSWERS(107017, aclmdlRIDebugJsonPrint(graph, path, SUMMARY));
-    ANSWERS(107017, aclmdlRIDebugPrint(graph));
-    ANSWERS(100000, aclmdlRIDebugPrint(NULL));
-}
-
-Test(graph_json, debug_print_writes_to_the_log_alone)
-{
-    char log[64], line[4096];
-    char directory[] = "/tmp/reprise_log_XXXXXX";
-    aclmdlRI graph = NULL;
-    bool found = false;
-    cr_assert(ne(ptr, mkdtemp(directory), NULL));
-    rp_log_setup(RP_LOG_INFO, false, directory);
-    WORKS(aclmdlRICaptureBegin(a, RELAXED));
-    copy_on(a);
-    WORKS(aclmdlRICaptureEnd(a, &graph));
-    WORKS(aclmdlRIDebugPrint(graph));
-    snprintf(log, sizeof log, "%s/reprise-%d.log", directory, (int)getpid());
-    FILE *file = fopen(log, "r");
-    cr_assert(ne(ptr, file, NULL));
-    while (fgets(line, sizeof line, file) != NULL) {
-        found = found || strstr(line, "\"Task Type\":\"MEMCPY_ASYNC\"") != NULL;
-    }
-    fclose(file);
-    cr_assert(found);
-    WORKS(aclmdlRIDestroy(graph));
-    unlink(log);
-    rmdir(directory);
+    cr_assert(eq(int, (int)HcclCommDestroy(comm), 0));
 }

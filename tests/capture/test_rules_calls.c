@@ -393,7 +393,8 @@ static void kind_is_refused(aclrtEvent event)
     const int unsupported = ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
     begin(rules.a, GLOBAL);
     join(rules.b, rules.a);
-    refused(aclrtRecordEvent(event, rules.a), unsupported, names[0], names[1]);
+    refused(aclrtRecordEvent(event, rules.a), unsupported, names[0], names[1],
+            "takes an event of aclrtCreateEventExWithFlag");
     refused(aclrtRecordEvent(event, rules.b), unsupported, names[0], names[2]);
     refused(aclrtStreamWaitEvent(rules.a, event), unsupported, names[0]);
     refused(aclrtStreamWaitEvent(rules.b, event), unsupported, names[0]);

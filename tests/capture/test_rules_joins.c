@@ -15,10 +15,11 @@ TestSuite(rules_joins, .init = rules_setup, .fini = rules_teardown, .timeout = 6
 static void unjoined(aclrtStream origin, aclrtStream loose, const char *fork, const char *why)
 {
     aclmdlRI graph = &rules;
-    char handle[32];
+    char handle[32], advice[64];
     snprintf(handle, sizeof(handle), "%p", loose);
+    snprintf(advice, sizeof(advice), "wait for it on %s", stream_name(origin));
     refused(aclmdlRICaptureEnd(origin, &graph), UNJOINED, stream_name(loose), stream_name(origin),
-            fork, handle, why);
+            fork, handle, why, advice);
     cr_assert(eq(ptr, graph, NULL));
 }
 

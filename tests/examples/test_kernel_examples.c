@@ -39,3 +39,9 @@ Test(kernel_examples, operators_are_captured_and_updated)
     cr_assert(eq(int, run_example("aclnn_graph"), 0), "%s", output);
     cr_expect(ne(ptr, strstr(output, "replay 2: y = 99\n"), NULL), "%s", output);
 }
+
+Test(kernel_examples, a_graph_decides_for_itself)
+{
+    cr_assert(eq(int, run_example("conditional"), 0), "%s", output);
+    cr_expect(eq(str, output, (char *)"15 is odd\n"));
+}

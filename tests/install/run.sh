@@ -14,6 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+path=$PATH
 unset ASCEND_HOME_PATH ASCEND_INSTALL_PATH ASCEND_DIR ASCEND_CANN_PACKAGE_PATH LD_LIBRARY_PATH
 
 fail() {
@@ -28,8 +29,8 @@ mv "$work/first" "$home"
 
 echo "== environment scripts"
 show='printf "%s|" "$ASCEND_HOME_PATH" "$ASCEND_INSTALL_PATH" "$ASCEND_DIR" "$ASCEND_CANN_PACKAGE_PATH"
-printf "%s" "$LD_LIBRARY_PATH"'
-same="$home|$home|$home|$home|$home/lib64"
+printf "%s|%s" "$PATH" "$LD_LIBRARY_PATH"'
+same="$home|$home|$home|$home|$home/bin:$path|$home/lib64"
 for shell in sh bash zsh; do
     if ! command -v $shell >/dev/null; then
         echo "   $shell is not on this machine: skipped"
@@ -45,6 +46,7 @@ for shell in sh bash zsh; do
     done
 done
 . "$home/set_env.sh"
+[ "$(command -v reprise)" = "$home/bin/reprise" ] || fail "set_env.sh does not put the command on PATH"
 
 echo "== linker names"
 g++ -std=c++14 "$here/dropin.cpp" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" \
@@ -56,9 +58,19 @@ version=$(sed -n 's/^#define REPRISE_VERSION_[A-Z]* //p' "$root/include/reprise/
 [ "$("$home/bin/reprise" --version)" = "reprise $version" ] || fail "reprise --version"
 "$home/bin/reprise" matrix | grep -q AllReduce || fail "reprise matrix"
 
-gcc "$root/examples/aclnn_graph.c" -I"$ASCEND_HOME_PATH/include" -L"$ASCEND_HOME_PATH/lib64" \
-    -lopapi -lnnopbase -lascendcl -o "$work/operators"
-"$work/operators" >"$work/operators.log" || fail "$(cat "$work/operators.log")"
+# The lines between ```sh and ``` of the README that build and run something, as a reader types them, but for
+# the installation: that has been done.
+echo "== the README's lines"
+readme_lines() {
+    awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/README.md"
+}
+readme_lines | grep -E '^(gcc|\./)' >"$work/readme.sh"
+for example in allreduce.c aclnn_graph.c kernel_graph.c graph_kernels.c; do
+    grep -q "$example" "$work/readme.sh" || fail "the README does not say how to build $example"
+done
+cp -R "$root/examples" "$work/examples"
+ln -s "$home" "$work/plainly" # a reader's path needs no quotes
+(cd "$work" && ASCEND_HOME_PATH="$work/plainly" sh -eux readme.sh) >"$work/readme.log" 2>&1 || fail "$(cat "$work/readme.log")"
 
 echo "== dlopen and dlsym"
 gcc -Wall -Wextra -Werror "$here/symbols.c" -o "$work/symbols"
@@ -71,11 +83,19 @@ flags() {
 [ "$(flags --modversion)" = "$version" ] || fail "pkg-config answers version $(flags --modversion)"
 eval "g++ -std=c++14 '$here/dropin.cpp' $(flags --cflags --libs) -o '$work/dropin-pkg-config'"
 "$work/dropin-pkg-config"
+eval "gcc '$root/examples/aclnn_graph.c' $(PKG_CONFIG_PATH="$home/lib64/pkgconfig" \
+    pkg-config --cflags --libs opapi) -o '$work/operators'"
+"$work/operators" >"$work/operators.log" || fail "$(cat "$work/operators.log")"
+eval "gcc '$here/tensors.c' $(PKG_CONFIG_PATH="$home/lib64/pkgconfig" \
+    pkg-config --cflags --libs nnopbase) -o '$work/tensors'"
+"$work/tensors" || fail "a program of nnopbase alone"
 
 echo "== find_package"
 cmake -S "$here/package" -B "$work/package" -G Ninja -DCMAKE_PREFIX_PATH="$home" >"$work/package.log"
 cmake --build "$work/package" >>"$work/package.log" || fail "$(cat "$work/package.log")"
-"$work/package/dropin"
+for program in dropin operators tensors; do
+    "$work/package/$program" >"$work/$program.log" 2>&1 || fail "$(cat "$work/$program.log")"
+done
 
 echo "== the library alone, with neither C++, Criterion nor zlib"
 cat >"$work/pkg-config" <<'LACKING'

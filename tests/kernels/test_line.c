@@ -413,8 +413,11 @@ Test(line, report_says_who_is_missing)
     cr_assert(eq(int, announce(2), RP_OK));
     expect_waiting(&lines[0], 1, "arrived: 0,2; missing: 1 (last done #0)", 1);
     cr_assert(eq(int, announce(1), RP_OK));
-    expect_waiting(&lines[0], 1, "arrived: 0-2; missing: none", RP_NO_RANK);
+    expect_waiting(&lines[0], 1, "arrived: 0-2; missing: none; not done: 0-2", RP_NO_RANK);
+    finish(2, 1);
+    expect_waiting(&lines[0], 1, "arrived: 0-2; missing: none; not done: 0-1", 1);
     finish(1, 1);
+    expect_waiting(&lines[0], 1, "arrived: 0-2; missing: none; not done: 0", RP_NO_RANK);
     cr_assert(eq(int, announce(0), RP_OK));
     expect_waiting(&lines[0], 2, "arrived: 0; missing: 1-2 (last done #1)", 1);
 }

@@ -40,7 +40,8 @@ static void add_one(void *number)
 
 static struct rp_program *reduce_program(struct local_rank *rank, float *data)
 {
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = 3, .ops = 2, .comms = 1 });
+    struct rp_program *program = rp_program_create(
+            &(struct rp_program_size){ .lanes = 1, .insns = 3, .ops = 2, .comms = 1 });
     program->id = 1;
     program->lane_first[1] = 3;
     program->comm[0] = rank->comm;

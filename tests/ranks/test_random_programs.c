@@ -1,5 +1,6 @@
 // Random programs (support/random_program.h), each run eagerly and captured: the same bits, and for
-// many of them those of an oracle. REPRISE_SEED=<seed> runs one alone and prints it.
+// many of them those of an oracle. REPRISE_SEED=<seed> runs one alone and prints it;
+// REPRISE_FEATURES=<bits of enum random_feature> leaves the rest out, which makes other programs.
 
 #include "support/rank_test.h"
 

@@ -54,6 +54,25 @@ Test(event, flags_of_each_kind, .init = on_device)
         ANSWERS(107000, aclrtCreateEventExWithFlag(&event, bad_ex[i]));
     }
     WORKS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    WORKS(aclrtDestroyEvent(event));
+}
+
+Test(event, a_flag_of_the_other_kind_is_told_where_it_belongs, .init = on_device)
+{
+    aclrtEvent event;
+    const char *said;
+    (void)aclGetRecentErrMsg();
+    ANSWERS(107000, aclrtCreateEventWithFlag(&event, ACL_EVENT_IPC));
+    said = aclGetRecentErrMsg();
+    cr_assert(ne(ptr, strstr(said, "flag 0x40"), NULL), "%s", said);
+    cr_assert(ne(ptr, strstr(said, "is for aclrtCreateEventExWithFlag"), NULL), "%s", said);
+    ANSWERS(107000, aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));
+    said = aclGetRecentErrMsg();
+    cr_assert(ne(ptr, strstr(said, "are for aclrtCreateEventWithFlag"), NULL), "%s", said);
+    ANSWERS(107000, aclrtCreateEventExWithFlag(&event, 0x80));
+    said = aclGetRecentErrMsg();
+    cr_assert(ne(ptr, strstr(said, "ACL_EVENT_SYNC"), NULL), "%s", said);
+    cr_assert(eq(ptr, strstr(said, "for aclrtCreateEventWithFlag"), NULL), "%s", said);
 }
 
 Test(event, null_stale_and_foreign_handles, .init = on_device)

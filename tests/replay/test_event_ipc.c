@@ -1,5 +1,7 @@
 // Events of several processes (ACL_EVENT_IPC): recorded here, waited for there.
 
+#include <signal.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -215,6 +217,58 @@ static aclrtEvent reopen(aclrtEvent event)
 }
 
 // A wait on the stream that recorded last is nothing only if nobody else has recorded since.
+// Records behind what never comes, and is killed.
+static int record_and_die(void *arg)
+{
+    struct pair *pair = arg;
+    aclrtStream stream;
+    aclrtEvent event;
+    void *word;
+    const int failed = pair_child(&stream);
+    if (failed != 0 || !hear_event(pair->end[1], &event)) {
+        return 10;
+    }
+    MUST(0, 11, aclrtMalloc(&word, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    MUST(0, 12, aclrtValueWrite(word, 0, 0, stream));
+    MUST(0, 13, aclrtValueWait(word, 1, ACL_STREAM_WAIT_VALUE_EQ, stream));
+    for (int i = 0; i < 3; i++) {
+        MUST(0, 14, aclrtRecordEvent(event, stream));
+    }
+    child_no_core();
+    raise(SIGKILL);
+    return 15;
+}
+
+// It is not even waited for: a process that its parent has not buried is as dead.
+Test(event_ipc, who_waits_for_a_process_that_has_died_is_told, .timeout = 60)
+{
+    struct pair pair;
+    aclrtStream stream;
+    char want[64];
+    uint64_t queued = 0;
+    pair_begin(&pair, record_and_die);
+    aclrtEvent event = tell_event(pair.end[0]);
+    WORKS(aclrtCreateStream(&stream));
+    while (status_of(event) != ACL_EVENT_RECORDED_STATUS_NOT_READY) {
+        usleep(1000);
+        cr_assert(lt(u64, queued++, 30000));
+    }
+    WORKS(aclrtStreamWaitEvent(stream, event));
+    ANSWERS(507057, aclrtSynchronizeStream(stream));
+    snprintf(want, sizeof(want), "process %d", (int)pair.child);
+    cr_assert(ne(ptr, strstr(aclGetRecentErrMsg(), want), NULL));
+    ANSWERS(507057, aclrtSynchronizeEvent(event));
+    cr_assert(eq(int, child_wait(pair.child, 20), -SIGKILL));
+    WORKS(aclrtStreamWaitEvent(stream, event));
+    ANSWERS(507057, aclrtSynchronizeStream(stream));
+
+    WORKS(aclrtRecordEvent(event, stream)); // all goes on with those who live
+    WORKS(aclrtStreamWaitEvent(stream, event));
+    WORKS(aclrtSynchronizeStream(stream));
+    WORKS(aclrtSynchronizeEvent(event));
+    WORKS(aclrtDestroyEvent(event));
+}
+
 Test(event_ipc, a_wait_sees_records_through_other_handles, .init = on_device)
 {
     aclrtEvent event = new_event();

@@ -38,6 +38,8 @@ Test(init, repeats_are_counted)
     ANSWERS(100002, aclInit(NULL));
     ANSWERS(100002, aclInit(""));
     cr_assert(eq(int, aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 0)); // to be ignored
+    const char *why = aclGetRecentErrMsg();
+    cr_assert(why != NULL && strncmp(why, "E100002: aclInit: ", 18) == 0, "%s", why);
     WORKS(aclFinalizeReference(&count));
     cr_assert(eq(u64, count, 2));
     WORKS(aclFinalizeReference(NULL));

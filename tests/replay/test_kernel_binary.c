@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <reprise/kernel.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -103,6 +105,29 @@ Test(kernel_binary, what_is_no_shared_object_is_refused)
     cr_expect(eq(ptr, aclrtCreateBinary(NULL, bytes), NULL));
     cr_expect(eq(ptr, aclrtCreateBinary(data, 0), NULL));
     cr_expect(eq(ptr, binary, NULL));
+    free(data);
+}
+
+// The loader maps what the headers say, and would die of bytes that are not there.
+Test(kernel_binary, one_that_is_cut_off_is_refused)
+{
+    char path[] = "/tmp/reprise-cut-XXXXXX";
+    aclrtBinHandle binary = NULL;
+    size_t bytes;
+    char *data = read_module(MODULE_KERNELS, &bytes);
+    for (size_t cut = 0; cut < bytes / 4; cut += 509) {
+        ANSWERS(ACL_ERROR_RT_PARAM_INVALID, aclrtBinaryLoadFromData(data, cut, NULL, &binary));
+    }
+    cr_expect(ne(ptr, strstr(aclGetRecentErrMsg(), "cut off"), NULL));
+    const int fd = mkstemp(path);
+    cr_assert(ge(int, fd, 0));
+    cr_assert(eq(sz, (size_t)write(fd, data, bytes / 4), bytes / 4));
+    ANSWERS(ACL_ERROR_RT_PARAM_INVALID, aclrtBinaryLoadFromFile(path, NULL, &binary));
+    close(fd);
+    unlink(path);
+    cr_assert(eq(int, mkfifo(path, 0600), 0));
+    ANSWERS(ACL_ERROR_RT_PARAM_INVALID, aclrtBinaryLoadFromFile(path, NULL, &binary));
+    unlink(path);
     free(data);
 }
 

@@ -120,7 +120,8 @@ Test(order, a_graph_in_a_cycle_is_named_by_its_task, .init = open_two, .fini = c
         .timeout = 20)
 {
     struct rp_event *event = local_event(rank, RP_EVENT_FLAG);
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = 2, .ops = 1, .comms = 1 });
+    struct rp_program *program = rp_program_create(
+            &(struct rp_program_size){ .lanes = 1, .insns = 2, .ops = 1, .comms = 1 });
     program->lane_first[1] = 2;
     program->comm[0] = rank->comm;
     rp_comm_ref(rank->comm);
@@ -219,7 +220,8 @@ Test(order, a_lane_that_can_release_the_turn_is_no_cycle, .init = open_two, .fin
 {
     static useconds_t us = 300000;
     struct rp_event *event = local_event(rank, RP_EVENT_FLAG);
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 2, .insns = 3, .ops = 1, .comms = 1 });
+    struct rp_program *program = rp_program_create(
+            &(struct rp_program_size){ .lanes = 2, .insns = 3, .ops = 1, .comms = 1 });
     program->lane_first[1] = 1;
     program->lane_first[2] = 3;
     program->comm[0] = rank->comm;

@@ -60,7 +60,8 @@ static void set_call(struct rp_insn *insn, void (*fn)(void *), void *arg)
 // One lane: `count` instructions, of which the caller fills.
 static struct rp_program *one_lane(uint32_t count)
 {
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = count });
+    struct rp_program *program =
+            rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = count });
     program->lane_first[1] = count;
     return program;
 }
@@ -71,7 +72,8 @@ Test(program, is_one_zeroed_allocation_with_a_run_state)
         { 100, 10000, 300, 5000, 9 } };
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         const uint32_t *n = sizes[i];
-        struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = n[0], .insns = n[1], .edges = n[2], .ops = n[3], .comms = n[4] });
+        struct rp_program *program = rp_program_create(&(struct rp_program_size){
+                .lanes = n[0], .insns = n[1], .edges = n[2], .ops = n[3], .comms = n[4] });
         cr_assert(ne(ptr, program, NULL));
         cr_assert(eq(int, (int)((uintptr_t)program->insn % 64), 0));
         for (uint32_t k = 0; k < n[1]; k++) {
@@ -82,7 +84,8 @@ Test(program, is_one_zeroed_allocation_with_a_run_state)
         rp_program_unref(program);
     }
     rp_alloc_fail_after(0);
-    cr_assert(eq(ptr, rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = 1 }), NULL));
+    cr_assert(
+            eq(ptr, rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = 1 }), NULL));
     rp_alloc_fail_after(-1);
 }
 
@@ -97,7 +100,8 @@ static void note_release(struct rp_program *program, void *owner)
 Test(program, the_last_reference_releases_what_it_names, .init = open_two, .fini = close_all)
 {
     int amount = 5;
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = 2, .comms = 1 });
+    struct rp_program *program =
+            rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = 2, .comms = 1 });
     struct rp_event *event = local_event(rank, RP_EVENT_FLAG);
     program->lane_first[1] = 2;
     program->insn[0].kind = RP_INSN_EVENT_RECORD;
@@ -143,7 +147,8 @@ Test(program, edges_order_lanes_in_every_replay, .init = open_one, .fini = close
 {
     enum { TURNS = 40, BYTES = 100000 }; // several chunks each
     uint8_t *row = local_alloc(rank, (2 * TURNS + 1) * BYTES);
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 2, .insns = 2 * 3 * TURNS, .edges = 2 * TURNS });
+    struct rp_program *program = rp_program_create(
+            &(struct rp_program_size){ .lanes = 2, .insns = 2 * 3 * TURNS, .edges = 2 * TURNS });
     uint32_t pc = 0;
     for (uint32_t k = 0; k < TURNS; k++) { // lane 0
         if (k != 0) {
@@ -250,7 +255,8 @@ Test(program, a_failure_ends_all_lanes_and_is_told_once, .init = open_one, .fini
 {
     static uint64_t early, late;
     struct rp_event *event = local_event(rank, RP_EVENT_FLAG);
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 2, .insns = 4, .edges = 1 });
+    struct rp_program *program =
+            rp_program_create(&(struct rp_program_size){ .lanes = 2, .insns = 4, .edges = 1 });
     program->lane_first[1] = 1;
     program->lane_first[2] = 4;
     program->insn[0].kind = RP_INSN_EVENT_WAIT;
@@ -275,7 +281,8 @@ Test(program, a_failure_ends_all_lanes_and_is_told_once, .init = open_one, .fini
 static struct rp_program *reduce_program(
         struct local_rank *of, struct rp_comm **comm, uint32_t comms, uint32_t count, float *data)
 {
-    struct rp_program *program = rp_program_create(&(struct rp_program_size){ .lanes = 1, .insns = count, .ops = count, .comms = comms });
+    struct rp_program *program = rp_program_create(
+            &(struct rp_program_size){ .lanes = 1, .insns = count, .ops = count, .comms = comms });
     program->id = 77;
     program->lane_first[1] = count;
     for (uint32_t i = 0; i < comms; i++) {

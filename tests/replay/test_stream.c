@@ -552,6 +552,7 @@ Test(stream, what_a_capturing_one_refuses, .init = on_device)
     WORKS(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_CACHE_OP_INFO, &value));
     WORKS(aclrtGetStreamAttribute(stream, ACL_STREAM_ATTR_CACHE_OP_INFO, &value));
     cr_assert(eq(u32, value.cacheOpInfoSwitch, 1));
+    ANSWERS(107027, aclrtStreamAbort(stream));
     set_capturing(stream, RP_CAPTURE_INVALIDATED);
     ANSWERS(107027, aclrtSynchronizeStream(stream));
     set_capturing(stream, RP_CAPTURE_NONE);

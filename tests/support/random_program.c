@@ -200,30 +200,30 @@ void random_fill_buffer(const struct random_program *program, unsigned buffer, u
     }
 }
 
+static void count_down(uint8_t *word)
+{
+    uint64_t value;
+    memcpy(&value, word, sizeof(value));
+    value -= value > 0;
+    memcpy(word, &value, sizeof(value));
+}
+
 static void apply_word(
         enum random_function function, uint8_t *to, const uint8_t *from, const uint8_t *with)
 {
-    uint8_t result[8];
-    uint64_t word;
     for (unsigned i = 0; i < 8; i++) {
         switch (function) {
         case RANDOM_FN_SELECT:
-            result[i] = (uint8_t)((from[i] & 0x55) | (with[i] & 0xaa));
+            to[i] = (uint8_t)((from[i] & 0x55) | (with[i] & 0xaa));
             break;
         case RANDOM_FN_ADD:
-            result[i] = (uint8_t)(3 * from[i] + with[i] + 1);
+            to[i] = (uint8_t)(3 * from[i] + with[i] + 1);
             break;
         default:
-            result[i] = from[i];
+            to[i] = from[i];
             break;
         }
     }
-    if (function == RANDOM_FN_COUNT_DOWN) {
-        memcpy(&word, to, 8);
-        word -= word > 0;
-        memcpy(result, &word, 8);
-    }
-    memcpy(to, result, 8);
 }
 
 void random_apply(enum random_function function, uint8_t *to, const uint8_t *from,
@@ -233,6 +233,10 @@ void random_apply(enum random_function function, uint8_t *to, const uint8_t *fro
     const uint32_t end = (uint32_t)((uint64_t)words * (block + 1) / blocks);
     for (uint32_t w = (uint32_t)((uint64_t)words * block / blocks); w < end; w++) {
         const uint32_t read = function == RANDOM_FN_REVERSE ? words - 1 - w : w;
-        apply_word(function, to + 8 * w, from + 8 * read, with + 8 * w);
+        if (function == RANDOM_FN_COUNT_DOWN) {
+            count_down(to + 8 * w); // it has no other operands
+        } else {
+            apply_word(function, to + 8 * w, from + 8 * read, with + 8 * w);
+        }
     }
 }

@@ -29,6 +29,7 @@
 #define RANDOM_BUFFERS 48
 #define RANDOM_LANES 64
 #define RANDOM_STREAMS 13
+#define RANDOM_LANE_STREAMS 9 /* the first of them */
 #define RANDOM_EVENTS 128
 #define RANDOM_EVENTS_AGAIN 8 /* of those, when they are recorded again and again */
 #define RANDOM_OUTSIDE_EVENTS 8
@@ -91,8 +92,9 @@ enum random_feature {
     RANDOM_WITH_PARALLEL = 1 << 9,  /* graphs beside each other */
     RANDOM_WITH_TUNING = 1 << 10,   /* SetParams, Disable and Update */
     RANDOM_WITH_HOLDING = 1 << 11,  /* replays that wait for the update of their groups */
+    RANDOM_WITH_SERVING = 1 << 12,  /* host functions by aclrtLaunchCallback */
 };
-#define RANDOM_WITH_ALL 0xeffu
+#define RANDOM_WITH_ALL 0x1fffu
 
 enum random_op {
     RANDOM_ALL_REDUCE,
@@ -205,6 +207,9 @@ struct random_program {
     bool graph_first;   /* the first use of the buffers is a replay */
     bool capture_early; /* while eager work is under way */
     bool destroy_early; /* graphs are destroyed while their replays are queued */
+    bool built;         /* where possible, some ranks build segments instead of capturing them */
+    bool served;        /* host functions are run by a thread of the program */
+    unsigned cuts;      /* captures that are ended too early, before all else */
     uint8_t replay_on;  /* stream */
     uint8_t mode;       /* aclmdlRICaptureMode */
     unsigned tasks, buffers, lanes, blocks, groups, segments;

@@ -426,6 +426,9 @@ void random_program_make(struct random_program *program, uint64_t seed, unsigned
         .graph_first = random_chance(source, 50),
         .capture_early = random_chance(source, 30),
         .destroy_early = random_chance(source, 20),
+        .built = random_chance(source, 30),
+        .served = (features & RANDOM_WITH_SERVING) != 0 && random_chance(source, 20),
+        .cuts = random_chance(source, 30) ? 1 + random_below(source, 3) : 0,
         .replay_on = random_chance(source, 60) ? 0 : RANDOM_STREAM_REPLAY,
         .mode = (uint8_t)random_below(source, 3),
     };

@@ -9,7 +9,8 @@
 
 aclrtStream random_stream(const struct random_runner *r, unsigned lane)
 {
-    return r->stream[r->program->lane[lane].stream];
+    const unsigned stream = r->program->lane[lane].stream;
+    return r->building != NULL ? r->building[stream] : r->stream[stream];
 }
 
 void random_hop(struct random_runner *r, unsigned from, unsigned to)
@@ -187,7 +188,9 @@ void random_issue_data(
         issue_kernel(r, task, args, graph, stream);
         break;
     default:
-        must(aclrtLaunchHostFunc(stream, run_call, &r->call[index]));
+        must(r->program->served && r->building == NULL
+                        ? aclrtLaunchCallback(run_call, &r->call[index], ACL_CALLBACK_BLOCK, stream)
+                        : aclrtLaunchHostFunc(stream, run_call, &r->call[index]));
         break;
     }
 }
@@ -227,8 +230,9 @@ static void issue_external(struct random_runner *r, const struct random_task *ta
     }
 }
 
-static void issue_order(struct random_runner *r, const struct random_task *task, bool graph)
+static void issue_order(struct random_runner *r, unsigned index, bool graph)
 {
+    const struct random_task *task = &r->program->task[index];
     const bool outside = task->event >= RANDOM_EVENTS;
     aclrtStream stream = random_stream(r, task->lane);
     switch (task->kind) {
@@ -236,14 +240,16 @@ static void issue_order(struct random_runner *r, const struct random_task *task,
         if (outside) {
             issue_outside_record(r, task);
         } else {
-            must(aclrtRecordEvent(r->event[task->event], stream));
+            must(aclrtRecordEvent(
+                    r->building != NULL ? random_flag(r, index) : r->event[task->event], stream));
         }
         break;
     case RANDOM_WAIT:
         if (outside) {
             issue_outside_wait(r, task);
         } else {
-            must(aclrtStreamWaitEvent(stream, r->event[task->event]));
+            must(aclrtStreamWaitEvent(stream,
+                    r->building != NULL ? random_flag(r, task->partner) : r->event[task->event]));
         }
         break;
     case RANDOM_EXTERNAL_RECORD:
@@ -278,7 +284,7 @@ static void issue_order(struct random_runner *r, const struct random_task *task,
 void random_issue(struct random_runner *r, unsigned first, unsigned end, unsigned round, bool graph)
 {
     const struct random_program *p = r->program;
-    for (unsigned i = first; i < end; i++) {
+    for (unsigned i = first; i < end && (!graph || i < r->cut); i++) {
         const struct random_task *task = &p->task[i];
         if ((task->ranks >> r->rank->id & 1) == 0 || (task->disabled && !graph)) {
             continue;
@@ -290,21 +296,25 @@ void random_issue(struct random_runner *r, unsigned first, unsigned end, unsigne
             random_issue_cond(r, i, round, graph);
             i = task->partner;
         } else {
-            issue_order(r, task, graph);
+            issue_order(r, i, graph);
         }
     }
 }
 
-aclmdlRI random_capture(struct random_runner *r, unsigned first)
+aclError random_capture_part(struct random_runner *r, unsigned first, aclmdlRI *graph)
 {
-    const struct random_task *begin = &r->program->task[first];
-    aclrtStream stream = random_stream(r, begin->lane);
+    aclrtStream stream = random_stream(r, r->program->task[first].lane);
     const unsigned end = random_block_end(r->program, first);
-    aclmdlRI graph = NULL;
     must(aclmdlRICaptureBegin(stream, (aclmdlRICaptureMode)r->program->mode));
     random_cond_handles(r, first + 1, end);
     random_issue(r, first + 1, end, 0, true);
-    must(aclmdlRICaptureEnd(stream, &graph));
+    return aclmdlRICaptureEnd(stream, graph);
+}
+
+aclmdlRI random_capture(struct random_runner *r, unsigned first)
+{
+    aclmdlRI graph = NULL;
+    must(random_capture_part(r, first, &graph));
     random_disable(r, first, graph);
     return graph;
 }

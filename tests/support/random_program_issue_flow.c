@@ -69,7 +69,9 @@ static void capture_body(struct random_runner *r, unsigned body, aclmdlRI graph)
     must(aclmdlRICaptureToModelRIBegin(stream, graph, (aclmdlRICaptureMode)p->mode));
     random_cond_handles(r, body + 1, p->task[body].partner);
     random_issue(r, body + 1, p->task[body].partner, 0, true);
-    must(aclmdlRICaptureEnd(stream, body % 2 == 0 ? &graph : NULL));
+    if (p->task[body].partner < r->cut) {
+        must(aclmdlRICaptureEnd(stream, body % 2 == 0 ? &graph : NULL));
+    }
 }
 
 static void captured_cond(struct random_runner *r, unsigned index)
@@ -85,7 +87,7 @@ static void captured_cond(struct random_runner *r, unsigned index)
     };
     must(aclmdlRIAddCondTask(params, random_stream(r, cond->lane), 0));
     unsigned body = index + 1;
-    for (unsigned b = 0; b < cond->value; b++) {
+    for (unsigned b = 0; b < cond->value && body < r->cut; b++) {
         capture_body(r, body, graphs[b]);
         body = p->task[body].partner + 1;
     }

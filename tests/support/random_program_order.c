@@ -219,10 +219,17 @@ static void follow(struct random_order *order, const struct random_task *task, u
     }
 }
 
+// A group is not one, but for the wait at a held one's beginning.
+static bool is_no_task(const struct random_task *task)
+{
+    return task->kind == RANDOM_NOTHING || task->kind == RANDOM_GROUP_END ||
+           (task->kind == RANDOM_GROUP && !task->held);
+}
+
 void random_order_add(struct random_order *order, const struct random_task *task, unsigned index)
 {
     const unsigned lane = task->lane;
-    if (task->kind == RANDOM_NOTHING) {
+    if (is_no_task(task)) {
         return;
     }
     follow(order, task, index);

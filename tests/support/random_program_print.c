@@ -158,12 +158,14 @@ static void print_buffers(const struct random_program *p, FILE *to)
 void random_program_print(const struct random_program *p, FILE *to)
 {
     unsigned depth = 1;
-    fprintf(to, "program %llu: %u ranks, %u rounds%s, mode %u, replayed on stream %u%s%s%s%s%s%s\n",
+    fprintf(to,
+            "program %llu: %u ranks, %u rounds%s, mode %u, replayed on stream %u%s%s%s%s%s%s%s%s\n",
             (unsigned long long)p->seed, p->ranks, p->rounds, p->chained ? " in a chain" : "",
             p->mode, p->replay_on, p->exact ? ", exact" : "",
             p->own_buffers ? ", buffers of its own" : "", p->mixed ? ", mixed" : "",
             p->graph_first ? ", graph first" : "", p->capture_early ? ", captured early" : "",
-            p->destroy_early ? ", destroyed early" : "");
+            p->destroy_early ? ", destroyed early" : "", p->built ? ", built" : "",
+            p->served ? ", callbacks" : "");
     print_buffers(p, to);
     for (unsigned i = 0; i < p->tasks; i++) {
         const struct random_task *task = &p->task[i];

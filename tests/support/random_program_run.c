@@ -43,7 +43,9 @@ static bool with_notifies(const struct random_runner *r)
 
 static void open_runner(struct random_runner *r, struct rank *rank)
 {
-    *r = (struct random_runner){ .rank = rank, .source = random_begin(rank->id) };
+    *r = (struct random_runner){
+        .rank = rank, .cut = RANDOM_TASKS, .source = random_begin(rank->id)
+    };
     must(aclrtSetDevice(rank->device));
     open_comms(r);
     for (unsigned s = 0; s < RANDOM_STREAMS; s++) {
@@ -62,6 +64,12 @@ static void open_runner(struct random_runner *r, struct rank *rank)
     for (unsigned e = 0; e < RANDOM_HOLDS; e++) {
         must(aclrtCreateEventWithFlag(&r->hold[e], ACL_EVENT_EXTERNAL));
     }
+    for (unsigned s = 0; s < RANDOM_SEGMENTS * RANDOM_BUILT_STREAMS; s++) {
+        must(aclrtCreateStreamWithConfig(
+                &r->bound[s / RANDOM_BUILT_STREAMS][s % RANDOM_BUILT_STREAMS], 0,
+                ACL_STREAM_PERSISTENT));
+    }
+    random_serve_begin(r);
     r->kernel = random_kernel();
     for (unsigned n = 0; with_notifies(r) && n < RANDOM_NOTIFIES; n++) {
         must(aclrtCreateNotify(&r->notify[n], 0));
@@ -76,6 +84,7 @@ static void open_runner(struct random_runner *r, struct rank *rank)
 
 static void close_runner(struct random_runner *r)
 {
+    random_serve_end(r);
     for (unsigned e = 0; e < RANDOM_EVENTS; e++) {
         must(aclrtDestroyEvent(r->event[e]));
     }
@@ -94,6 +103,12 @@ static void close_runner(struct random_runner *r)
     }
     for (unsigned s = 0; s < RANDOM_STREAMS; s++) {
         must(aclrtDestroyStream(r->stream[s]));
+    }
+    for (unsigned s = 0; s < RANDOM_SEGMENTS * RANDOM_BUILT_STREAMS; s++) {
+        must(aclrtDestroyStream(r->bound[s / RANDOM_BUILT_STREAMS][s % RANDOM_BUILT_STREAMS]));
+    }
+    for (unsigned i = 0; i < RANDOM_TASKS; i++) {
+        must(r->flag[i] != NULL ? aclrtDestroyEvent(r->flag[i]) : 0);
     }
     for (unsigned c = 0; c < RANDOM_COMMS; c++) {
         must(HcclCommDestroy(r->comm[c]));
@@ -131,6 +146,12 @@ static void submit_segment(struct random_runner *r, unsigned first, unsigned rou
         write_outside(r, first, round);
         random_issue(r, first + 1, end, round, false);
         random_hop(r, 0, on);
+        return;
+    }
+    if (r->is_built[segment] && random_chance(&r->source, 30)) {
+        must(aclrtSynchronizeStream(r->stream[on]));
+        write_outside(r, first, round);
+        must(aclmdlRIExecute(r->graph[segment], 20000));
         return;
     }
     must(aclmdlRIExecuteAsync(r->graph[segment], r->stream[on]));
@@ -246,7 +267,9 @@ static void capture_all(struct random_runner *r)
     for (unsigned i = 0; i < r->program->tasks; i++) {
         if (r->program->task[i].kind == RANDOM_SEGMENT) {
             be_late(r);
-            r->graph[r->program->task[i].value] = random_capture(r, i);
+            const unsigned segment = r->program->task[i].value;
+            r->is_built[segment] = random_can_build(r->program, i) && random_chance(&r->source, 70);
+            r->graph[segment] = r->is_built[segment] ? random_build(r, i) : random_capture(r, i);
         }
     }
 }
@@ -320,6 +343,10 @@ static void run_program(struct random_runner *r)
     bool known[RANDOM_ROUNDS] = { false };
     random_place(r);
     random_prepare_calls(r);
+    random_serve_choose(r);
+    for (unsigned cuts = 0; cuts < p->cuts; cuts++) {
+        random_cut(r);
+    }
     for (unsigned way = 0; way < 2; way++) {
         const bool replay = (way == 0) == p->graph_first;
         if (replay && p->capture_early) {

@@ -7,6 +7,8 @@
  * hold. Communicators, streams and events live through many programs.
  */
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +32,7 @@ struct random_control {
 };
 
 #define RANDOM_HOPS 64
+#define RANDOM_BUILT_STREAMS 4
 
 /* The operands of a host function. */
 struct random_call {
@@ -44,25 +47,36 @@ struct random_runner {
     struct rank *rank;
     HcclComm comm[RANDOM_COMMS];
     aclrtStream stream[RANDOM_STREAMS];
+    aclrtStream plain[RANDOM_LANE_STREAMS]; /* the first of `stream` are these, or those: */
+    aclrtStream served[RANDOM_LANE_STREAMS];
+    pthread_t server;
+    sem_t subscribed;
+    _Atomic bool served_out;
+    aclError server_answer;
     aclrtEvent event[RANDOM_EVENTS];
     aclrtEvent outside[2][RANDOM_OUTSIDE_EVENTS]; /* for eager segments and for graphs: their flags
                                                      are fixed */
     aclrtEvent hop[RANDOM_HOPS];
     unsigned hops;
     aclrtEvent hold[RANDOM_HOLDS];
+    aclrtEvent flag[RANDOM_TASKS]; /* of records in built graphs; made when first used */
     aclrtNotify notify[RANDOM_NOTIFIES];
+    aclrtStream bound[RANDOM_SEGMENTS][RANDOM_BUILT_STREAMS];
     aclrtFuncHandle kernel;
     uint8_t *slab[3]; /* device, pinned, pageable */
     uint8_t *image[RANDOM_ROUNDS];
     struct random_source source; /* of this rank alone */
     /* of the program that is run */
     struct random_program *program;
+    unsigned cut; /* captures end before this task */
     uint8_t *address[RANDOM_BUFFERS];
     uint64_t *word[RANDOM_BUFFERS]; /* of conditions in graphs */
     aclmdlRICondHandle cond[RANDOM_BUFFERS];
     aclrtTaskGrp group[RANDOM_TASKS];
     unsigned variant[RANDOM_TASKS]; /* of each group, as the graph has it */
     aclmdlRI graph[RANDOM_SEGMENTS];
+    bool is_built[RANDOM_SEGMENTS];
+    const aclrtStream *building;    /* the streams of a graph that is being built */
     bool replayed[RANDOM_SEGMENTS]; /* how the last run ran each segment */
     struct random_call call[RANDOM_TASKS];
 };
@@ -100,6 +114,25 @@ void random_hop(struct random_runner *runner, unsigned from, unsigned to);
 
 /** random_capture: the segment that begins at `first`. */
 aclmdlRI random_capture(struct random_runner *runner, unsigned first);
+
+/** random_capture_part: the same up to task `runner->cut`. Answers what the end of the capture
+ * does. */
+aclError random_capture_part(struct random_runner *runner, unsigned first, aclmdlRI *graph);
+
+/** random_can_build: whether the segment needs nothing that only captures have. random_build: build
+ * it. random_flag: the event of a record in it. */
+bool random_can_build(const struct random_program *program, unsigned first);
+aclmdlRI random_build(struct random_runner *runner, unsigned first);
+aclrtEvent random_flag(struct random_runner *runner, unsigned record);
+
+/** random_serve_begin, random_serve_end: a thread of the runner that runs callbacks.
+ * random_serve_choose: the streams that the program wants. */
+void random_serve_begin(struct random_runner *runner);
+void random_serve_end(struct random_runner *runner);
+void random_serve_choose(struct random_runner *runner);
+
+/** random_cut: a capture that is ended too early. */
+void random_cut(struct random_runner *runner);
 
 /** random_update: give groups and tuned tasks the operands of a round. random_release: the same for
  * the held groups of the segment that begins at `first`, whose replay is queued. */

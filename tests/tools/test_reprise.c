@@ -189,6 +189,77 @@ Test(reprise, conditionals_hold_their_sub_graphs)
     has(out, "t0 -> empty");
 }
 
+Test(reprise, a_loop_leads_back_to_its_condition)
+{
+    cr_assert(eq(int,
+            draw("[" EVENT("CONDITION_OP", "1", "3", "CONDITION_OP",
+                    ",\"Condition\":\"WHILE\",\"Condition Addr\":\"0x40\",\"Default "
+                    "Value\":7,\"Sub Models\":[2]") "," EVENT("inner", "2", "9", "NOP",
+                    "") "," EVENT("inner", "2", "9", "NOP", "") "," EVENT("a", "1", "3", "NOP",
+                    "") "]"),
+            0));
+    has(out, "label=\"WHILE\\n0x40\\n7 at first\"");
+    has(out, "t0 -> t1 [style=dashed]");
+    has(out, "t2 -> t0 [style=dashed, constraint=false");
+    has(out, "t2 -> t3 [style=invis]");
+}
+
+Test(reprise, a_jump_leads_to_its_labels)
+{
+#define LABEL(id) EVENT("LABEL_SET_" id, "1", "3", "LABEL_SET", ",\"Label Id\":" id)
+#define JUMP                                                                        \
+    EVENT("STREAM_LABEL_SWITCH_BY_INDEX", "1", "3", "STREAM_LABEL_SWITCH_BY_INDEX", \
+            ",\"Label Ids\":[5,4],\"Index Addr\":\"0x40\"")
+    cr_assert(eq(int, draw("[" LABEL("4") "," JUMP "," LABEL("5") "," LABEL("6") "]"), 0));
+    has(out, "label=\"label 4\"");
+    has(out, "label=\"go to label\\n*0x40\"");
+    has(out, "t1 -> t2 [style=dashed, constraint=false, color=\"#7048e8\", fontsize=8, "
+             "label=\"0\"]");
+    has(out, "t1 -> t0 [style=dashed, constraint=false, color=\"#7048e8\", fontsize=8, "
+             "label=\"1\"]");
+    has(out, "t1 -> t2 [weight=50, style=invis]"); // nothing goes on behind a jump
+    has(out, "t2 -> t3 [weight=50]");
+    cr_assert(eq(ptr, strstr(out, "t1 -> t3"), NULL));
+}
+
+Test(reprise, tasks_that_start_a_stream_lead_to_it)
+{
+    cr_assert(eq(int,
+            draw("[" EVENT("STREAM_ACTIVE", "1", "3", "STREAM_ACTIVE",
+                    ",\"Active Stream Id\":9") "," EVENT("STREAM_SWITCH", "1", "3", "STREAM_SWITCH",
+                    ",\"Active Stream Id\":9,\"Compare\":\"<\",\"Left "
+                    "Addr\":\"0x4\",\"Right Addr\":\"0x8\"") "," EVENT("a", "1", "9", "NOP",
+                    "") "]"),
+            0));
+    has(out, "label=\"start stream 9\"");
+    has(out, "label=\"switch to stream 9\\nif *0x4 < *0x8\"");
+    has(out, "t0 -> t2 [style=dashed]");
+    has(out, "t1 -> t2 [style=dashed]");
+}
+
+Test(reprise, resets_and_external_events_look_like_events)
+{
+    cr_assert(eq(int,
+            draw("[" EVENT("EVENT_WAIT_4", "1", "3", "EVENT_WAIT", ",\"External\":true") "," EVENT(
+                    "EVENT_RESET_4", "1", "3", "EVENT_RESET",
+                    ",\"External\":true") "," EVENT("CAPTURE_RECORD_EXTERNAL_7", "1", "3",
+                    "CAPTURE_RECORD_EXTERNAL",
+                    "") "," EVENT("EVENT_RESET_8", "1", "3", "EVENT_RESET", "") "]"),
+            0));
+    has(out, "label=\"wait for external event 4\", shape=ellipse");
+    has(out, "label=\"reset external event 4\", shape=ellipse");
+    has(out, "label=\"record external event 7\", shape=ellipse");
+    has(out, "label=\"reset event 8\", shape=ellipse");
+    has(out, "peripheries=2");
+}
+
+Test(reprise, the_name_of_a_graph_is_its_title)
+{
+    cr_assert(eq(
+            int, draw("[" EVENT("a", "7", "3", "NOP", ",\"Model Name\":\"my \\\"step\"") "]"), 0));
+    has(out, "label=\"graph 7: my \\\"step\"");
+}
+
 Test(reprise, text_of_the_program_cannot_break_out_of_a_label)
 {
     cr_assert(eq(int,

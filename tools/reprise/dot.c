@@ -1,6 +1,7 @@
 // A dump in the language of Graphviz: a cluster a graph, in it one a stream with its tasks from top
 // to bottom, in that the sub-graphs of its conditionals. Solid grey lines are a stream's own order,
-// blue ones lead from a record to its waits, dashed ones into a sub-graph and out of it.
+// blue ones lead from a record to its waits, dashed ones into a sub-graph and out of it or to a
+// stream that is started, violet ones back to a condition or to a label.
 
 #include "tools/reprise/dot.h"
 
@@ -98,7 +99,10 @@ static enum look look_of(const struct dump_task *task)
     if (begins(task->type, "HOSTFUNC")) {
         return LOOK_HOST;
     }
-    return task->signals || task->waits ? LOOK_SYNC : LOOK_OTHER;
+    if (json_is_array(json_object_get(task->args, "Label Ids"))) {
+        return LOOK_COND;
+    }
+    return task->verb != DUMP_OTHER ? LOOK_SYNC : LOOK_OTHER;
 }
 
 // ---- labels ----
@@ -138,13 +142,50 @@ static void label_collective(FILE *out, const struct dump_task *task)
     }
 }
 
-/* "record 3", "wait 3": what a task does, and the id that the name ends with. */
+/* "record event 3", "wait for notify 4": what a task does, and the id that the name ends with. */
 static void label_sync(FILE *out, const struct dump_task *task)
 {
+    static const char *const verbs[] = {
+        [DUMP_RECORD] = "record",
+        [DUMP_WAIT] = "wait for",
+        [DUMP_RESET] = "reset",
+    };
     const char *id = strrchr(task->name, '_');
-    const bool event = strstr(task->type, "NOTIFY") == NULL;
-    fprintf(out, "%s %s ", task->signals ? "record" : "wait for", event ? "event" : "notify");
+    fprintf(out, "%s%s %s ", verbs[task->verb], task->external ? " external" : "",
+            task->sync == DUMP_SYNC_EVENT ? "event" : "notify");
     put_quoted(out, id == NULL ? task->name : id + 1);
+}
+
+/* IF, WHILE or SWITCH, and the word that it looks at. */
+static void label_condition(FILE *out, const struct dump_task *task)
+{
+    const char *address = text_arg(task, "Condition Addr");
+    json_int_t value;
+    put_quoted(out, text_arg(task, "Condition"));
+    if (address != NULL) {
+        fputs("\\n", out);
+        put_quoted(out, address);
+    }
+    if (number_arg(task, "Default Value", &value)) {
+        fprintf(out, "\\n%lld at first", (long long)value);
+    }
+}
+
+/* A task that starts another stream, and what has to hold for it. */
+static void label_start(FILE *out, const struct dump_task *task, json_int_t stream)
+{
+    const char *compare = text_arg(task, "Compare");
+    const char *left = text_arg(task, "Left Addr"), *right = text_arg(task, "Right Addr");
+    const bool ends = begins(task->type, "STREAM_SWITCH");
+    fprintf(out, "%s stream %lld", ends ? "switch to" : "start", (long long)stream);
+    if (compare != NULL && left != NULL && right != NULL) {
+        fputs("\\nif *", out);
+        put_quoted(out, left);
+        fprintf(out, " ");
+        put_quoted(out, compare);
+        fputs(" *", out);
+        put_quoted(out, right);
+    }
 }
 
 static void label_plain(FILE *out, const struct dump_task *task)
@@ -155,29 +196,48 @@ static void label_plain(FILE *out, const struct dump_task *task)
         { "MEMCPY_ASYNC", "copy" },
         { "MEMSET_ASYNC", "fill" },
         { "HOSTFUNC_CALLBACK", "host function" },
+        { "STREAM_LABEL_SWITCH_BY_INDEX", "go to label" },
+        { "MODEL_END_GRAPH", "end of the graph" },
     };
+    const char *index = text_arg(task, "Index Addr");
+    json_int_t label;
+    if (number_arg(task, "Label Id", &label)) {
+        fprintf(out, "label %lld", (long long)label);
+        return;
+    }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(task->name, known[i].type) == 0) {
             fputs(known[i].words, out);
+            if (index != NULL) {
+                fputs("\\n*", out);
+                put_quoted(out, index);
+            }
             return;
         }
     }
     put_quoted(out, task->name);
 }
 
-static void label_task(FILE *out, const struct dump_task *task)
+static void label_what(FILE *out, const struct dump_task *task)
 {
-    const char *condition = text_arg(task, "Condition");
-    json_int_t number;
+    json_int_t stream;
     if (text_arg(task, "Expansion") != NULL) {
         label_collective(out, task);
-    } else if (condition != NULL) {
-        put_quoted(out, condition);
-    } else if (task->link != DUMP_LINK_NONE) {
+    } else if (text_arg(task, "Condition") != NULL) {
+        label_condition(out, task);
+    } else if (task->sync != DUMP_SYNC_NONE) {
         label_sync(out, task);
+    } else if (number_arg(task, "Active Stream Id", &stream)) {
+        label_start(out, task, stream);
     } else {
         label_plain(out, task);
     }
+}
+
+static void label_task(FILE *out, const struct dump_task *task)
+{
+    json_int_t number;
+    label_what(out, task);
     if (look_of(task) == LOOK_KERNEL && number_arg(task, "Numblocks", &number)) {
         fprintf(out, "\\n%lld block%s", (long long)number, number == 1 ? "" : "s");
     }
@@ -198,7 +258,8 @@ static void write_node(const struct writer *writer, size_t index)
     indent(writer);
     fprintf(writer->out, "t%zu [label=\"", index);
     label_task(writer->out, task);
-    fprintf(writer->out, "\", %s%s, tooltip=\"", look_attributes[look_of(task)],
+    fprintf(writer->out, "\", %s%s%s, tooltip=\"", look_attributes[look_of(task)],
+            task->external ? ", peripheries=2" : "",
             disabled ? ", style=\"rounded,filled,dashed\"" : "");
     number_arg(task, "Task Id", &id);
     fprintf(writer->out, "task %lld, ", (long long)id);
@@ -226,29 +287,43 @@ static void close_cluster(struct writer *writer)
     fputs("}\n", writer->out);
 }
 
-/* "graph 7", or what its conditional says of the sub-graph. */
+/* "graph 7", and the name that the program gave it. */
+static void label_graph(FILE *out, const struct dump_model *of)
+{
+    fprintf(out, "graph %lld", (long long)of->id);
+    if (of->name != NULL) {
+        fputs(": ", out);
+        put_quoted(out, of->name);
+    }
+}
+
+/* What its conditional says of the sub-graph. */
+static void label_arm(FILE *out, const char *condition, size_t arm)
+{
+    if (condition != NULL && strcmp(condition, "IF") == 0) {
+        fputs(arm == 0 ? "then" : "else", out);
+    } else if (condition != NULL && strcmp(condition, "WHILE") == 0) {
+        fputs("repeated", out);
+    } else {
+        fprintf(out, "case %zu", arm);
+    }
+}
+
 static void label_model(const struct writer *writer, size_t model)
 {
     const struct dump_model *of = &writer->dump->model[model];
     indent(writer);
+    fputs("label=\"", writer->out);
     if (of->parent == DUMP_NONE) {
-        fprintf(writer->out, "label=\"graph %lld\"; style=rounded; color=\"#868e96\";\n",
-                (long long)of->id);
+        label_graph(writer->out, of);
+        fputs("\"; style=rounded; color=\"#868e96\";\n", writer->out);
         return;
     }
-    const char *condition = text_arg(&writer->dump->task[of->parent], "Condition");
-    fputs("label=\"", writer->out);
-    if (condition != NULL && strcmp(condition, "IF") == 0) {
-        fputs(of->arm == 0 ? "then" : "else", writer->out);
-    } else if (condition != NULL && strcmp(condition, "WHILE") == 0) {
-        fputs("repeated", writer->out);
-    } else {
-        fprintf(writer->out, "case %zu", of->arm);
-    }
-    fprintf(writer->out,
-            " (graph %lld)\"; style=\"rounded,filled\"; color=\"#845ef7\"; "
-            "fillcolor=\"#f8f5ff\";\n",
-            (long long)of->id);
+    label_arm(writer->out, text_arg(&writer->dump->task[of->parent], "Condition"), of->arm);
+    fputs(" (", writer->out);
+    label_graph(writer->out, of);
+    fputs(")\"; style=\"rounded,filled\"; color=\"#845ef7\"; fillcolor=\"#f8f5ff\";\n",
+            writer->out);
 }
 
 static void write_model(struct writer *writer, size_t model);
@@ -301,25 +376,65 @@ static void write_model(struct writer *writer, size_t model)
 
 // ---- lines ----
 
-/* From the conditional into a sub-graph's first stream, and from its end to what follows. */
+/* Against the order of a stream, or across it: they do not count for the layout. */
+#define BACK_LINE "style=dashed, constraint=false, color=\"#7048e8\", fontsize=8"
+
+/* What a sub-graph's picture begins and ends with, by their names in the drawing. */
+static void arm_ends(const struct dump *dump, size_t model, char begin[32], char end[32])
+{
+    size_t lane = 0;
+    while (lane < dump->lane_count && dump->lane[lane].model != model) {
+        lane++;
+    }
+    if (lane == dump->lane_count) {
+        snprintf(begin, 32, "empty%zu", model);
+        snprintf(end, 32, "empty%zu", model);
+        return;
+    }
+    snprintf(begin, 32, "t%zu", dump->lane[lane].first);
+    snprintf(end, 32, "t%zu", dump->lane[lane].last);
+}
+
+/* From the conditional into a sub-graph's first stream, and from its end to what follows: the next
+ * task, or the condition of a loop, behind which the next task is drawn nevertheless. */
 static void write_arm_lines(const struct writer *writer, size_t task)
 {
     const struct dump *dump = writer->dump;
     const json_t *subs = json_object_get(dump->task[task].args, "Sub Models");
+    const char *condition = text_arg(&dump->task[task], "Condition");
+    const bool loop = condition != NULL && strcmp(condition, "WHILE") == 0;
+    const size_t next = dump->task[task].next;
     for (size_t i = 0; i < json_array_size(subs); i++) {
-        const size_t model = dump_find_model(dump, json_integer_value(json_array_get(subs, i)));
-        size_t lane = 0;
-        while (lane < dump->lane_count && dump->lane[lane].model != model) {
-            lane++;
+        char begin[32], end[32];
+        arm_ends(dump, dump_find_model(dump, json_integer_value(json_array_get(subs, i))), begin,
+                end);
+        fprintf(writer->out, "  t%zu -> %s [style=dashed];\n", task, begin);
+        if (loop) {
+            fprintf(writer->out, "  %s -> t%zu [" BACK_LINE "];\n", end, task);
         }
-        if (lane == dump->lane_count) {
-            fprintf(writer->out, "  t%zu -> empty%zu [style=dashed];\n", task, model);
+        if (next != DUMP_NONE) {
+            fprintf(writer->out, "  %s -> t%zu [style=%s];\n", end, next,
+                    loop ? "invis" : "dashed");
+        }
+    }
+}
+
+/* To the labels that a task can go on at, each with its index. */
+static void write_jump_lines(const struct writer *writer, size_t task)
+{
+    const struct dump *dump = writer->dump;
+    const json_t *labels = json_object_get(dump->task[task].args, "Label Ids");
+    for (size_t t = 0; t < dump->task_count && json_is_array(labels); t++) {
+        json_int_t id;
+        if (dump->task[t].model != dump->task[task].model ||
+                !number_arg(&dump->task[t], "Label Id", &id)) {
             continue;
         }
-        fprintf(writer->out, "  t%zu -> t%zu [style=dashed];\n", task, dump->lane[lane].first);
-        if (dump->task[task].next != DUMP_NONE) {
-            fprintf(writer->out, "  t%zu -> t%zu [style=dashed];\n", dump->lane[lane].last,
-                    dump->task[task].next);
+        for (size_t i = 0; i < json_array_size(labels); i++) {
+            if (json_integer_value(json_array_get(labels, i)) == id) {
+                fprintf(writer->out, "  t%zu -> t%zu [" BACK_LINE ", label=\"%zu\"];\n", task, t,
+                        i);
+            }
         }
     }
 }
@@ -345,9 +460,13 @@ static void write_order_lines(const struct writer *writer)
     const struct dump *dump = writer->dump;
     for (size_t t = 0; t < dump->task_count; t++) {
         if (dump->task[t].next != DUMP_NONE) {
-            fprintf(writer->out, "  t%zu -> t%zu [weight=50];\n", t, dump->task[t].next);
+            // Behind a jump a stream goes on only where a label is.
+            const bool jumps = json_is_array(json_object_get(dump->task[t].args, "Label Ids"));
+            fprintf(writer->out, "  t%zu -> t%zu [weight=50%s];\n", t, dump->task[t].next,
+                    jumps ? ", style=invis" : "");
         }
         write_arm_lines(writer, t);
+        write_jump_lines(writer, t);
         write_start_line(writer, t);
     }
 }
@@ -380,10 +499,10 @@ static void write_link(const struct writer *writer, struct dump_task **linked, s
 {
     const struct dump_task *record = NULL;
     for (size_t i = 0; i < count && record == NULL; i++) {
-        record = linked[i]->signals ? linked[i] : NULL;
+        record = linked[i]->verb == DUMP_RECORD ? linked[i] : NULL;
     }
     for (size_t i = 0; i < count && record != NULL; i++) {
-        if (linked[i]->signals) {
+        if (linked[i]->verb == DUMP_RECORD) {
             record = linked[i];
         } else {
             fprintf(writer->out, "  t%zu -> t%zu [color=\"#1c7ed6\", penwidth=1.5];\n",
@@ -427,7 +546,7 @@ bool dot_write(const struct dump *dump, FILE *out)
           "newrank=true];\n"
           "  node [fontname=\"Helvetica\", fontsize=10, shape=box, style=\"rounded,filled\", "
           "color=\"#495057\", margin=\"0.12,0.06\"];\n"
-          "  edge [color=\"#adb5bd\", arrowsize=0.6];\n",
+          "  edge [fontname=\"Helvetica\", color=\"#adb5bd\", arrowsize=0.6];\n",
             out);
     for (size_t m = 0; m < dump->model_count; m++) {
         if (dump->model[m].parent == DUMP_NONE) {

@@ -103,29 +103,48 @@ static bool id_at_end(const char *name, json_int_t *id)
     return *end == '\0';
 }
 
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
 static bool is_external(const char *type)
 {
     const size_t chars = strlen(type);
     return chars > 9 && strcmp(type + chars - 9, "_EXTERNAL") == 0;
 }
 
+/* What the task does, by its type. */
+static void find_verb(struct dump_task *task)
+{
+    task->verb = strstr(task->type, "RECORD") != NULL  ? DUMP_RECORD
+                 : strstr(task->type, "WAIT") != NULL  ? DUMP_WAIT
+                 : strstr(task->type, "RESET") != NULL ? DUMP_RESET
+                                                       : DUMP_OTHER;
+    if (task->verb == DUMP_OTHER) {
+        return;
+    }
+    if (begins(task->type, "NOTIFY_")) {
+        task->sync = DUMP_SYNC_NOTIFY;
+    } else if (strstr(task->type, "EVENT") != NULL || begins(task->type, "CAPTURE_")) {
+        task->sync = DUMP_SYNC_EVENT;
+    }
+}
+
 /* Which record a wait belongs to, or the other way round. */
 static void find_link(struct dump_task *task)
 {
-    const bool notify = strncmp(task->type, "NOTIFY_", 7) == 0;
     const json_t *edge = json_object_get(task->args, "Edge");
-    task->signals = strstr(task->type, "RECORD") != NULL;
-    task->waits = !task->signals && strstr(task->type, "WAIT") != NULL;
-    if (!(task->signals || task->waits) || is_external(task->type)) {
-        return; // the other end is outside of the graph
+    const bool bound = is_external(task->type); // the other end is never in the graph
+    task->external = bound || json_is_true(json_object_get(task->args, "External"));
+    if (task->sync == DUMP_SYNC_NONE || task->verb == DUMP_RESET || bound) {
+        return;
     }
     if (json_is_integer(edge)) {
         task->link = DUMP_LINK_EDGE;
         task->link_id = json_integer_value(edge);
     } else if (id_at_end(task->name, &task->link_id)) {
-        const bool event =
-                strstr(task->type, "EVENT") != NULL || strncmp(task->type, "CAPTURE_", 8) == 0;
-        task->link = notify ? DUMP_LINK_NOTIFY : event ? DUMP_LINK_EVENT : DUMP_LINK_NONE;
+        task->link = task->sync == DUMP_SYNC_NOTIFY ? DUMP_LINK_NOTIFY : DUMP_LINK_EVENT;
     }
 }
 
@@ -159,6 +178,11 @@ static bool read_task(const struct reader *reader, size_t index, const json_t *e
             !need_lane(dump, task.model, json_integer_value(stream), &task.lane)) {
         return false;
     }
+    const json_t *title = json_object_get(args, "Model Name");
+    if (json_is_string(title)) {
+        dump->model[task.model].name = json_string_value(title);
+    }
+    find_verb(&task);
     find_link(&task);
     struct dump_lane *lane = &dump->lane[task.lane];
     if (lane->last == DUMP_NONE) {

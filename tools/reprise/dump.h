@@ -14,6 +14,10 @@
 
 #define DUMP_NONE ((size_t)-1)
 
+/* What records, waits and resets are about, and which of them a task is. */
+enum dump_sync { DUMP_SYNC_NONE = 0, DUMP_SYNC_EVENT, DUMP_SYNC_NOTIFY };
+enum dump_verb { DUMP_OTHER = 0, DUMP_RECORD, DUMP_WAIT, DUMP_RESET };
+
 /* What a record and its wait have in common. */
 enum dump_link {
     DUMP_LINK_NONE = 0,
@@ -28,8 +32,10 @@ struct dump_task {
     size_t next; /* of its lane; DUMP_NONE: the last */
     const char *name, *type;
     const json_t *args;
+    enum dump_sync sync;
+    enum dump_verb verb;
+    bool external; /* it is, or may be, about what is outside of the graph */
     enum dump_link link;
-    bool signals, waits; /* with a link: which end it is */
     json_int_t link_id;
 };
 
@@ -41,8 +47,9 @@ struct dump_lane {
 
 struct dump_model {
     json_int_t id;
-    size_t parent; /* the conditional whose sub-graph it is; DUMP_NONE: none */
-    size_t arm;    /* which of its sub-graphs */
+    const char *name; /* of the file's; NULL: none */
+    size_t parent;    /* the conditional whose sub-graph it is; DUMP_NONE: none */
+    size_t arm;       /* which of its sub-graphs */
 };
 
 struct dump {

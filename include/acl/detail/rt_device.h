@@ -186,7 +186,8 @@ typedef void (*aclrtDeviceStateCallback)(int32_t deviceId, aclrtDeviceState stat
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 
 /** Takes one off that count; at 0 waits for the device's work and destroys the
- * default context and what it owns. */
+ * default context and what it owns. The wait has no limit: what is queued is to run.
+ * aclrtStreamAbort ends what would not, aclrtResetDeviceForce drops everything. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
 
 /** Destroys them at once, whatever the count. */

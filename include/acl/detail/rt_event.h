@@ -13,7 +13,18 @@ extern "C" {
  * stays set until reset, and a wait may be queued before its record.
  * aclrtCreateEventExWithFlag(): each record replaces the last, a wait belongs
  * to the latest record at the time of the call, and only this kind with
- * ACL_EVENT_SYNC joins streams in a capture. */
+ * ACL_EVENT_SYNC joins streams in a capture.
+ *
+ * Two ways let a replay of a captured graph wait for what is outside of it:
+ *
+ *     aclrtCreateEventWithFlag(ACL_EVENT_EXTERNAL)  every replay is held at the captured wait
+ *                                                   until somebody records the event, before or
+ *                                                   after; a captured aclrtResetEvent() behind the
+ *                                                   wait makes the next replay wait again
+ *     aclrtCreateEventExWithFlag(ACL_EVENT_SYNC),   a replay waits for the latest record at the
+ *     waited for with ACL_EVENT_WAIT_EXTERNAL       time of its aclmdlRIExecuteAsync(); if there
+ *                                                   is none, it does not wait
+ */
 
 /** Flags of an event: order between streams, progress, timing; the last three
  * stand alone. */
@@ -63,7 +74,10 @@ typedef enum aclrtEventWaitStatus {
 /** An event for timing and order. It cannot be captured. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateEvent(aclrtEvent *event);
 
-/** An event that can be reset; `flag` is a union of ACL_EVENT_*. */
+/** An event that can be reset. `flag` is a union of ACL_EVENT_SYNC, CAPTURE_STREAM_PROGRESS
+ * and TIME_LINE, or one of DEVICE_USE_ONLY and EXTERNAL alone. EXTERNAL: in a capture its
+ * records, waits and resets are tasks of the graph and join no streams; the host can
+ * neither wait for it nor ask for it. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 
 /** An event that each record replaces; complete at first. `flag`: SYNC,
@@ -81,7 +95,8 @@ ACL_FUNC_VISIBILITY aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stre
 ACL_FUNC_VISIBILITY aclError aclrtRecordEventWithFlag(
         aclrtEvent event, aclrtStream stream, uint32_t flag);
 
-/** Queues a reset, for events of aclrtCreateEventWithFlag() with SYNC or EXTERNAL. */
+/** Queues a reset, for events of aclrtCreateEventWithFlag() with SYNC or EXTERNAL. In a
+ * capture only an EXTERNAL event has one: ACL_ERROR_RT_FEATURE_NOT_SUPPORT for others. */
 ACL_FUNC_VISIBILITY aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 
 /** Whether the record is reached. Deprecated: use aclrtQueryEventStatus(). */

@@ -8,9 +8,11 @@
 extern "C" {
 #endif
 
-/* A launch is asynchronous; `numBlocks` is the number of cores used. Memory
- * that arguments point to must live until the launch has run, and for a
- * captured launch as long as the graph. */
+/* A launch is asynchronous. `numBlocks` says how often the kernel's function is
+ * called: once for each block, with that block's number; as many cores as there
+ * are share the blocks. The arguments themselves are copied at the call. Memory
+ * that they point to must live until the launch has run, and for a captured
+ * launch as long as the graph. */
 
 /** Values of ACL_RT_BINARY_LOAD_OPT_MAGIC. */
 #define ACL_RT_BINARY_MAGIC_ELF_AICORE 0x43554245U
@@ -241,7 +243,8 @@ ACL_FUNC_VISIBILITY aclError aclrtKernelArgsParaUpdate(
 /** Closes the list for launching. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
 
-/** Launches with a block of arguments that the device can read. */
+/** Launches with a block of arguments of `argsSize` bytes, in host or device memory. It is
+ * copied at the call and free for other use afterwards. */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks,
         const void *argsData, size_t argsSize, aclrtStream stream);
 

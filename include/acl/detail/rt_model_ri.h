@@ -147,7 +147,9 @@ ACL_FUNC_VISIBILITY aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMo
  * is NULL. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
 
-/** Captures a stream into a sub-graph of aclmdlRIAddCondTask(). */
+/** Captures a stream, which does not capture yet, into a sub-graph of aclmdlRIAddCondTask().
+ * aclmdlRICaptureEnd() on that stream ends it, before the capture of the root ends; its
+ * `modelRI` may be NULL, and gets the same handle otherwise. Once a sub-graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureToModelRIBegin(
         aclrtStream stream, aclmdlRI modelRI, aclmdlRICaptureMode mode);
 
@@ -166,7 +168,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIDestroy(aclmdlRI modelRI);
 /** Stops a running graph of aclmdlRIBuildBegin(). */
 ACL_FUNC_VISIBILITY aclError aclmdlRIAbort(aclmdlRI modelRI);
 
-/** A name of up to 512 bytes; empty at first. `maxLen` is the room at `name`. */
+/** A name of up to 512 bytes; empty at first. `maxLen` is the room at `name`. Dumps have it. */
 ACL_FUNC_VISIBILITY aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
 
@@ -179,14 +181,18 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyRegisterCallback(
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyUnregisterCallback(
         aclmdlRI modelRI, aclrtCallback func);
 
-/** Mark a run of kernels of a capturing stream that can be updated later. The
- * handle lives as long as the graph. */
+/** Mark a run of kernels and collectives of a capturing stream that can be updated later;
+ * other tasks are refused (ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT). The handle lives as long as
+ * the graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
 
-/** Between the two, the same number of kernels submitted to a stream that does
- * not capture replaces the arguments of the group, in the order of that stream,
- * instead of running. */
+/** Between the two, the same number of kernels and collectives submitted to a stream that
+ * does not capture replaces those of the group, in the order of that stream, instead of
+ * running. Of a kernel all may change, function, blocks and the size of the arguments too;
+ * it is the program that answers for their fitting each other. Of a collective buffers and
+ * count may. An update that fails leaves everything as it was: the group has its old
+ * arguments, and after UpdateEnd, whatever that answers, the stream runs its tasks again. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateBegin(
         aclrtStream stream, aclrtTaskGrp handle);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
@@ -199,7 +205,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag
 ACL_FUNC_VISIBILITY aclError aclmdlRIBindStream(
         aclmdlRI modelRI, aclrtStream stream, uint32_t flag);
 
-/** Marks the end of the graph on its last stream. */
+/** Marks the end of the graph on its last stream. Without it aclmdlRIBuildEnd() works, but the
+ * graph never runs (ACL_ERROR_RT_MODEL_EXECUTE). */
 ACL_FUNC_VISIBILITY aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream);
 
 /** Makes the graph ready. `reserve` is NULL. */
@@ -208,17 +215,28 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve);
 /** Unbinds a stream, before that is destroyed; the graph cannot run any more. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream);
 
-/** A condition: 8 bytes of device memory of a graph that is being captured. */
+/** A condition: a word of 8 bytes of device memory, which belongs to a graph that is being
+ * captured; aclmdlRICaptureGetInfo() tells that graph. The word is 0 at first. With
+ * ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT it is `defaultLaunchValue`, widened to 64 bits,
+ * at the beginning of every execution; with `flag` 0 there is no default, and it stays what
+ * it is. A handle decides one conditional node. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
         aclmdlRICondHandleFlag flag, aclmdlRICondHandle *handle);
 
-/** Their device address. */
+/** Its device address, for kernels, copies and value writes that set it. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleGetCondPtr(
         aclmdlRICondHandle handle, uint64_t **ptr);
 
 /** Adds a conditional node. IF runs sub-graph 0 when the word is not 0, else
  * sub-graph 1 if there is one; WHILE repeats sub-graph 0 while it is not 0;
- * SWITCH runs the one whose index it is. `flags` is 0. */
+ * SWITCH runs the one whose index it is. `flags` is 0.
+ *
+ * Each sub-graph is captured on another stream than the node's, with
+ * aclmdlRICaptureToModelRIBegin(); one that nobody captures into is empty. Sub-graphs end
+ * with their root and are never executed, updated or destroyed by themselves.
+ *
+ * A WHILE whose word nobody clears never ends. aclrtStreamAbort() or
+ * aclrtDestroyStreamForce() of the stream that executes the graph ends it. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIAddCondTask(
         aclmdlRICondTaskParams params, aclrtStream stream, uint32_t flags);
 
@@ -249,7 +267,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlRITaskDisable(aclmdlRITask task);
 /** Applies the changes; needed before the next execution. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIUpdate(aclmdlRI modelRI);
 
-/** Writes the tasks to a file, as a trace that a browser can show. */
+/** Writes the tasks to a file, as a trace that a browser can show. The graph's context must be
+ * current: ACL_ERROR_RT_MODEL_CONTEXT otherwise. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIDebugJsonPrint(
         aclmdlRI modelRI, const char *path, uint32_t flags);
 

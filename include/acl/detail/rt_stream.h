@@ -154,8 +154,11 @@ ACL_FUNC_VISIBILITY aclError aclrtGetStreamAttribute(
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
-/** Kills the running task and drops the queued ones; a wait in progress ends
- * with ACL_ERROR_RT_STREAM_ABORT. The stream can be used again. */
+/** Stops what runs, also a graph that would not end, and drops what is queued; a
+ * wait in progress ends with ACL_ERROR_RT_STREAM_ABORT. The stream can be used
+ * again. A kernel or host function that has begun is waited for, 10 s at most, then
+ * ACL_ERROR_RT_STREAM_SYNC_TIMEOUT. A communicator of which a collective was
+ * stopped or dropped is in error from then on, on every rank. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
 
 /** Stops the running task and keeps the queue. */

@@ -118,11 +118,13 @@ ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(
 ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(
         aclrtStream taskStream, uint32_t taskId, aclrtTaskUpdateInfo *info, aclrtStream execStream);
 
-/** A place that control can jump to within a graph. */
+/** A place that control can jump to within a graph of aclmdlRIBuildBegin(). A label can be
+ * destroyed once it has been set and is in the lists that shall have it, a list once it has
+ * been switched by: lists and graphs keep what they need. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateLabel(aclrtLabel *label);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabel(aclrtLabel label);
 
-/** Puts the label at this place of a stream that is bound to a graph. */
+/** Puts the label at this place of a stream that is bound to a graph; a label has one place. */
 ACL_FUNC_VISIBILITY aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream);
 
 /** `num` labels to choose from. */
@@ -130,8 +132,9 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateLabelList(
         aclrtLabel *labels, size_t num, aclrtLabelList *labelList);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList labelList);
 
-/** Queues a jump to one of the first `maxValue` labels of the list: the one whose
- * index is the word at `ptr` when it runs, or the last one if that is larger. */
+/** A task that jumps to one of the first `maxValue` labels of the list: the one whose index
+ * the word at `ptr` is when the task runs, or label `maxValue` - 1 if the word is larger. The
+ * word is a uint32_t in device memory, 4-byte aligned. */
 ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(
         void *ptr, uint32_t maxValue, aclrtLabelList labelList, aclrtStream stream);
 
