@@ -36,12 +36,17 @@ void rp_collective_args_fill(const struct rp_op *op, struct reprise_collective_a
         .op = (HcclCMDType)record->op,
         .dataType = (HcclDataType)record->dtype,
         .reduceOp = reduces ? (HcclReduceOp)record->reduce : HCCL_REDUCE_RESERVED,
-        .root = record->root,
+        .root = rp_op_has_table(record->op) ? 0 : record->root,
         .comm = op->comm,
         .sendBuf = (void *)(uintptr_t)op->send,
         .recvBuf = op->recv,
         .count = record->count,
     };
+    if (op->counts != NULL) {
+        args->count = op->counts->at[op->comm->rank];
+        args->counts = op->counts->at;
+        args->displs = op->counts->at + op->counts->ranks;
+    }
 }
 
 static rp_status check_fixed(
@@ -72,6 +77,10 @@ static rp_status check_fixed(
                 "only buffers and count can be changed",
                 api, name, rp_op_kind_name(op->record.op), op->comm->name);
     }
+    if (!rp_op_has_table(op->record.op) && (args->counts != NULL || args->displs != NULL)) {
+        return rp_fail(RP_EPARAM, "%s: %s has no table, and counts or displs is set", api,
+                rp_op_kind_name(op->record.op));
+    }
     if (op->record.op == RP_OP_BARRIER && args->count != now.count) {
         return rp_fail(RP_EPARAM, "%s: a barrier has no count to change", api);
     }
@@ -97,6 +106,7 @@ rp_status rp_collective_args_change(const char *api, const struct rp_op *op,
         .dtype = (int)args->dataType,
         .reduce = (int)args->reduceOp,
         .root = args->root,
+        .blocks = { .count = args->counts, .displacement = args->displs },
     };
     struct rp_comm *comm = NULL;
     st = rp_comm_call_begin(api, args->comm, &comm);
@@ -105,12 +115,18 @@ rp_status rp_collective_args_change(const char *api, const struct rp_op *op,
     }
     st = rp_op_make(&call, comm, out);
     if (st == RP_OK) {
-        rp_expand_hold(comm, out->list, out->tail);
+        rp_expand_hold(out);
         out->record.graph = op->record.graph;
         out->record.task = op->record.task;
     }
     rp_comm_call_end(comm);
     return st;
+}
+
+/* Of an operator with a table that member is the table's hash, which an update changes. */
+static uint32_t root_of(const struct rp_op *op)
+{
+    return rp_op_has_table(op->record.op) ? 0 : op->record.root;
 }
 
 /* What an update leaves as it is, in words. Nothing else of `op` is read: the baton's holder may be
@@ -125,7 +141,7 @@ static void describe_fixed(const struct rp_op *op, char *text, size_t bytes)
     const struct rp_record_words words = rp_record_words(&fixed);
     snprintf(text, bytes, "%s %s %s root %" PRIu32 " on %s", words.op,
             words.dtype == NULL ? "" : words.dtype, words.reduce == NULL ? "" : words.reduce,
-            op->record.root, op->comm->name);
+            root_of(op), op->comm->name);
 }
 
 rp_status rp_collective_check_same(
@@ -134,7 +150,7 @@ rp_status rp_collective_check_same(
     const struct rp_record *a = &before->record;
     const struct rp_record *b = &now->record;
     if (before->comm == now->comm && a->op == b->op && a->dtype == b->dtype &&
-            a->reduce == b->reduce && a->root == b->root) {
+            a->reduce == b->reduce && root_of(before) == root_of(now)) {
         return RP_OK;
     }
     char had[TEXT_BYTES];

@@ -4,16 +4,20 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "capture/comm_extra.h"
+#include "kernels/counts.h"
 #include "kernels/dtype.h"
+#include "replay/program.h"
 
 #define BUCKETS 128
 #define ENTRIES_MAX 256 // that no graph holds; beyond it, those not in use are dropped
 
-// Rank, size and window are the same for all of a communicator's lists.
+// Rank, size and window are the same for all of a communicator's lists. A table's shape is its
+// hash, as the count of no operator.
 struct shape {
     uint64_t count;
     uint32_t root;
@@ -26,7 +30,7 @@ struct entry {
     struct entry *next;
     struct shape shape;
     uint32_t holds; // by ops of graphs
-    struct rp_task_list *list;
+    void *what;     // struct rp_task_list or, of a shape without operator, struct rp_counts
 };
 
 struct rp_expand_cache {
@@ -63,7 +67,7 @@ static_assert(BUCKETS == 128, "seven bits of hash");
 
 static void free_entry(struct entry *entry)
 {
-    rp_free(entry->list);
+    rp_free(entry->what);
     rp_free(entry);
 }
 
@@ -113,22 +117,31 @@ static rp_status make_entry(const struct rp_expand_request *request, struct entr
     if (entry == NULL) {
         return rp_fail(RP_ENOMEM, "no memory for the task list of a collective");
     }
-    const rp_status st = rp_expand(request, &entry->list);
+    struct rp_task_list *list = NULL;
+    const rp_status st = rp_expand(request, &list);
     if (st != RP_OK) {
         rp_free(entry);
         return st;
     }
+    entry->what = list;
     entry->shape = shape_of(request);
     *out = entry;
     return RP_OK;
+}
+
+static void insert(struct rp_expand_cache *cache, struct entry *entry)
+{
+    struct entry **bucket = bucket_of(cache, &entry->shape);
+    entry->next = *bucket;
+    *bucket = entry;
+    cache->entries++;
 }
 
 static rp_status find_or_make(struct rp_expand_cache *cache,
         const struct rp_expand_request *request, const struct rp_task_list **out)
 {
     const struct shape shape = shape_of(request);
-    struct entry **bucket = bucket_of(cache, &shape);
-    struct entry *entry = *bucket;
+    struct entry *entry = *bucket_of(cache, &shape);
     while (entry != NULL && !same_shape(&entry->shape, &shape)) {
         entry = entry->next;
     }
@@ -137,11 +150,34 @@ static rp_status find_or_make(struct rp_expand_cache *cache,
         if (st != RP_OK) {
             return st;
         }
-        entry->next = *bucket;
-        *bucket = entry;
-        cache->entries++;
+        insert(cache, entry);
     }
-    *out = entry->list;
+    *out = entry->what;
+    return RP_OK;
+}
+
+static rp_status find_or_copy(
+        struct rp_expand_cache *cache, const struct rp_counts *counts, const struct rp_counts **out)
+{
+    const struct shape shape = { .count = counts->hash };
+    for (struct entry *entry = *bucket_of(cache, &shape); entry != NULL; entry = entry->next) {
+        if (same_shape(&entry->shape, &shape) && rp_counts_equal(entry->what, counts)) {
+            *out = entry->what;
+            return RP_OK;
+        }
+    }
+    const size_t bytes = rp_counts_bytes(counts->ranks);
+    struct entry *entry = rp_calloc(1, sizeof(*entry));
+    struct rp_counts *copy = entry == NULL ? NULL : rp_calloc(1, bytes);
+    if (copy == NULL) {
+        rp_free(entry);
+        return rp_fail(RP_ENOMEM, "no memory for the counts of a collective");
+    }
+    memcpy(copy, counts, bytes);
+    entry->what = copy;
+    entry->shape = shape;
+    insert(cache, entry);
+    *out = copy;
     return RP_OK;
 }
 
@@ -174,36 +210,61 @@ static rp_status find_both(struct rp_expand_cache *cache, const struct rp_expand
     return st;
 }
 
+// The cache, under the lock, with room for what comes. `keep`: this call has something in it that
+// nobody holds yet.
+static rp_status open_cache(struct rp_comm *comm, bool keep, struct rp_expand_cache **out)
+{
+    struct rp_comm_extra *extra = rp_comm_extra_of(comm);
+    if (extra->expansions == NULL) {
+        extra->expansions = rp_calloc(1, sizeof(*extra->expansions));
+    }
+    struct rp_expand_cache *cache = extra->expansions;
+    if (cache == NULL) {
+        return rp_fail(RP_ENOMEM, "no memory for the expansion cache of %s", comm->name);
+    }
+    if (RP_UNLIKELY(cache->entries - cache->held >= ENTRIES_MAX) && !keep && idle(comm, extra)) {
+        drop_unused(cache);
+    }
+    *out = cache;
+    return RP_OK;
+}
+
 rp_status rp_expand_cached(struct rp_comm *comm, const struct rp_expand_request *request,
         const struct rp_task_list **list, const struct rp_task_list **tail)
 {
     struct rp_comm_extra *extra = rp_comm_extra_of(comm);
-    rp_status st = RP_OK;
+    struct rp_expand_cache *cache = NULL;
     pthread_mutex_lock(&extra->lock);
-    if (extra->expansions == NULL) {
-        extra->expansions = rp_calloc(1, sizeof(*extra->expansions));
-    }
-    if (extra->expansions == NULL) {
-        st = rp_fail(RP_ENOMEM, "no memory for the expansion cache of %s", comm->name);
-    } else {
-        struct rp_expand_cache *cache = extra->expansions;
-        if (RP_UNLIKELY(cache->entries - cache->held >= ENTRIES_MAX) && idle(comm, extra)) {
-            drop_unused(cache);
-        }
+    rp_status st = open_cache(comm, rp_op_has_table(request->op), &cache);
+    if (st == RP_OK) {
         st = find_both(cache, request, list, tail);
     }
     pthread_mutex_unlock(&extra->lock);
     return st;
 }
 
-static struct entry *entry_of(struct rp_expand_cache *cache, const struct rp_task_list *list)
+rp_status rp_counts_cached(
+        struct rp_comm *comm, const struct rp_counts *counts, const struct rp_counts **out)
 {
-    if (cache->recent != NULL && cache->recent->list == list) {
+    struct rp_comm_extra *extra = rp_comm_extra_of(comm);
+    struct rp_expand_cache *cache = NULL;
+    pthread_mutex_lock(&extra->lock);
+    rp_status st = open_cache(comm, false, &cache);
+    if (st == RP_OK) {
+        st = find_or_copy(cache, counts, out);
+    }
+    pthread_mutex_unlock(&extra->lock);
+    return st;
+}
+
+static struct entry *entry_of(struct rp_expand_cache *cache, const void *what)
+{
+    if (cache->recent != NULL && cache->recent->what == what) {
         return cache->recent;
     }
     for (unsigned b = 0; b < BUCKETS; b++) {
         for (struct entry *entry = cache->bucket[b]; entry != NULL; entry = entry->next) {
-            if (entry->list == list) {
+            if (entry->what == what) {
                 cache->recent = entry;
                 return entry;
             }
@@ -213,15 +274,15 @@ static struct entry *entry_of(struct rp_expand_cache *cache, const struct rp_tas
 }
 
 // One hold more or less.
-static void change_holds(struct rp_comm *comm, const struct rp_task_list *list, bool more)
+static void change_holds(struct rp_comm *comm, const void *what, bool more)
 {
-    struct rp_comm_extra *extra = list == NULL ? NULL : rp_comm_extra_of(comm);
+    struct rp_comm_extra *extra = what == NULL ? NULL : rp_comm_extra_of(comm);
     if (extra == NULL) {
         return;
     }
     pthread_mutex_lock(&extra->lock);
     struct rp_expand_cache *cache = extra->expansions;
-    struct entry *entry = cache == NULL ? NULL : entry_of(cache, list);
+    struct entry *entry = cache == NULL ? NULL : entry_of(cache, what);
     if (entry != NULL && more) {
         cache->held += entry->holds++ == 0;
     } else if (entry != NULL) {
@@ -231,16 +292,16 @@ static void change_holds(struct rp_comm *comm, const struct rp_task_list *list, 
     pthread_mutex_unlock(&extra->lock);
 }
 
-void rp_expand_hold(
-        struct rp_comm *comm, const struct rp_task_list *list, const struct rp_task_list *tail)
+void rp_expand_hold(const struct rp_op *op)
 {
-    change_holds(comm, list, true);
-    change_holds(comm, tail, true);
+    change_holds(op->comm, op->list, true);
+    change_holds(op->comm, op->tail, true);
+    change_holds(op->comm, op->counts, true);
 }
 
-void rp_expand_release(
-        struct rp_comm *comm, const struct rp_task_list *list, const struct rp_task_list *tail)
+void rp_expand_release(const struct rp_op *op)
 {
-    change_holds(comm, list, false);
-    change_holds(comm, tail, false);
+    change_holds(op->comm, op->list, false);
+    change_holds(op->comm, op->tail, false);
+    change_holds(op->comm, op->counts, false);
 }

@@ -59,6 +59,15 @@ uint64_t rp_expand_element_bytes(const struct rp_expand_request *request);
 /** rp_expand_slot: bytes of each sender's part of a window, a multiple of RP_CACHELINE. */
 uint64_t rp_expand_slot(const struct rp_expand_request *request);
 
+/**
+ * rp_expand_one: the block to name in the buffer that has one block alone: 0; by a table the
+ * executor must know which it is, `rank`'s.
+ */
+static inline uint32_t rp_expand_one(const struct rp_expand_request *request, uint32_t rank)
+{
+    return rp_op_has_table(request->op) ? rank : 0;
+}
+
 struct rp_part {
     uint64_t off; /* bytes */
     uint64_t bytes;

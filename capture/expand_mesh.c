@@ -3,12 +3,15 @@
 //   reduce-scatter  every rank puts block q to rank q, which folds all of them in rank order
 //   all-gather      every rank puts its block to all others
 //   all-reduce      the two in turn, over slices of the vector
+//   reduce          the same, but that the slices of the result go to the root alone
 //   broadcast       the root scatters slices over the others, which exchange them
+//   scatter         the root puts block q to rank q
+//   all-to-all      every rank puts block q to rank q
 //   barrier         one signal to and from everyone
 //
-// Cost for p ranks, n bytes a rank: 1 step (all-reduce and broadcast 2); n (p - 1) / p bytes out
-// and in, twice for all-reduce; n for each peer in an all-gather. The fold is in rank order, so the
-// bits are those of every other form.
+// Cost for p ranks, n bytes a rank: 1 step (all-reduce, reduce and broadcast 2); n (p - 1) / p
+// bytes out and in, twice for all-reduce; n for each peer in an all-gather. The fold is in rank
+// order, so the bits are those of every other form.
 //
 // Every put is answered by a signal once its data has been used, the credit. In an all-reduce the
 // result's signal is also the credit for the inputs: who sends a result has read all of them.
@@ -59,23 +62,28 @@ static void reduce_scatter(struct rp_list_builder *builder, const struct rp_expa
         rp_build_signal(builder, peer);
     }
     wait_all(builder, request);
-    fold(builder, request, rp_ht_at(RP_HT_RECV, 0, 0), rp_ht_at(RP_HT_SEND, request->rank, 0),
-            bytes);
+    fold(builder, request, rp_ht_at(RP_HT_RECV, rp_expand_one(request, request->rank), 0),
+            rp_ht_at(RP_HT_SEND, request->rank, 0), bytes);
     signal_all(builder, request);
     wait_all(builder, request);
 }
 
-static void all_gather(struct rp_list_builder *builder, const struct rp_expand_request *request)
+// All-gather and all-to-all: block r of the output is what rank r puts, which is its whole input or
+// its block for this rank.
+static void exchange(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
     const uint64_t slot = rp_expand_slot(request);
     const uint64_t bytes = request->count * rp_expand_element_bytes(request);
-    const struct rp_ht_addr own = rp_ht_at(RP_HT_SEND, 0, 0);
+    const bool blocks = request->op == RP_OP_ALLTOALL;
+    const uint32_t one = rp_expand_one(request, request->rank);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
-        rp_build_put(builder, peer, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * slot), own, bytes);
+        rp_build_put(builder, peer, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * slot),
+                rp_ht_at(RP_HT_SEND, blocks ? peer : one, 0), bytes);
         rp_build_signal(builder, peer);
     }
-    rp_build_copy(builder, rp_ht_at(RP_HT_RECV, request->rank, 0), own, bytes);
+    rp_build_copy(builder, rp_ht_at(RP_HT_RECV, request->rank, 0),
+            rp_ht_at(RP_HT_SEND, blocks ? request->rank : one, 0), bytes);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, request->size - step);
         rp_build_wait(builder, peer);
@@ -108,9 +116,10 @@ static void share_slices(struct rp_list_builder *builder, const struct rp_expand
     wait_all(builder, request);
 }
 
-static void all_reduce(struct rp_list_builder *builder, const struct rp_expand_request *request)
+// The first half of all-reduce and reduce: slice r of everyone's input stands on rank r, the peers'
+// in window-in.
+static void scatter_slices(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const struct rp_part own = rp_expand_part(request, request->rank, request->size);
     const struct rp_ht_addr theirs =
             rp_ht_at(RP_HT_WIN_IN, 0, request->rank * rp_expand_slot(request));
     for (uint32_t step = 1; step < request->size; step++) {
@@ -120,9 +129,57 @@ static void all_reduce(struct rp_list_builder *builder, const struct rp_expand_r
         rp_build_signal(builder, peer);
     }
     wait_all(builder, request);
+}
+
+static void all_reduce(struct rp_list_builder *builder, const struct rp_expand_request *request)
+{
+    const struct rp_part own = rp_expand_part(request, request->rank, request->size);
+    scatter_slices(builder, request);
     fold(builder, request, rp_ht_at(RP_HT_RECV, 0, own.off), rp_ht_at(RP_HT_SEND, 0, own.off),
             own.bytes);
     share_slices(builder, request);
+}
+
+// Where the slices of the result go. Each peer's signal says that its slice stands in window-out,
+// and is the credit for our input as well.
+static void reduce_root(struct rp_list_builder *builder, const struct rp_expand_request *request)
+{
+    const uint64_t slot = rp_expand_slot(request);
+    const struct rp_part own = rp_expand_part(request, request->rank, request->size);
+    scatter_slices(builder, request);
+    fold(builder, request, rp_ht_at(RP_HT_RECV, 0, own.off), rp_ht_at(RP_HT_SEND, 0, own.off),
+            own.bytes);
+    for (uint32_t step = 1; step < request->size; step++) {
+        const uint32_t peer = peer_at(request, request->size - step);
+        const struct rp_part part = rp_expand_part(request, peer, request->size);
+        rp_build_wait(builder, peer);
+        rp_build_copy(builder, rp_ht_at(RP_HT_RECV, 0, part.off),
+                rp_ht_at(RP_HT_WIN_OUT, 0, peer * slot), part.bytes);
+        rp_build_signal(builder, peer); // the credit for both: the fold is behind us
+    }
+}
+
+// The own slot of the own window-in, which no peer writes, is where a slice of the result waits:
+// the output of a rank that is not the root is not ours to write.
+static void reduce_other(struct rp_list_builder *builder, const struct rp_expand_request *request)
+{
+    const uint64_t own_slot = request->rank * rp_expand_slot(request);
+    const struct rp_part own = rp_expand_part(request, request->rank, request->size);
+    const struct rp_ht_addr result = rp_ht_at(RP_HT_WIN_IN, 0, own_slot);
+    scatter_slices(builder, request);
+    fold(builder, request, result, rp_ht_at(RP_HT_SEND, 0, own.off), own.bytes);
+    rp_build_put(builder, request->root, rp_ht_at(RP_HT_WIN_OUT, 0, own_slot), result, own.bytes);
+    signal_all(builder, request);
+    wait_all(builder, request);
+}
+
+static void reduce(struct rp_list_builder *builder, const struct rp_expand_request *request)
+{
+    if (request->rank == request->root) {
+        reduce_root(builder, request);
+    } else {
+        reduce_other(builder, request);
+    }
 }
 
 // Slices of a broadcast go to the ranks other than the root, in rank order.
@@ -188,6 +245,27 @@ static void broadcast(struct rp_list_builder *builder, const struct rp_expand_re
     }
 }
 
+static void scatter(struct rp_list_builder *builder, const struct rp_expand_request *request)
+{
+    const uint64_t at = request->root * rp_expand_slot(request);
+    const uint64_t bytes = request->count * rp_expand_element_bytes(request);
+    const struct rp_ht_addr output = rp_ht_at(RP_HT_RECV, 0, 0);
+    if (request->rank != request->root) {
+        rp_build_wait(builder, request->root);
+        rp_build_copy(builder, output, rp_ht_at(RP_HT_WIN_IN, 0, at), bytes);
+        rp_build_signal(builder, request->root);
+        return;
+    }
+    for (uint32_t step = 1; step < request->size; step++) {
+        const uint32_t peer = peer_at(request, step);
+        rp_build_put(
+                builder, peer, rp_ht_at(RP_HT_WIN_IN, 0, at), rp_ht_at(RP_HT_SEND, peer, 0), bytes);
+        rp_build_signal(builder, peer);
+    }
+    rp_build_copy(builder, output, rp_ht_at(RP_HT_SEND, request->rank, 0), bytes);
+    wait_all(builder, request);
+}
+
 static void barrier(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
     signal_all(builder, request);
@@ -200,6 +278,7 @@ uint64_t rp_expand_mesh_count(const struct rp_expand_request *request)
     const uint64_t elements = limit / rp_expand_element_bytes(request);
     switch (request->op) {
     case RP_OP_ALL_REDUCE:
+    case RP_OP_REDUCE:
         return elements * request->size;
     case RP_OP_BROADCAST:
         return elements * (request->size - 1);
@@ -216,13 +295,22 @@ rp_status rp_expand_mesh(const struct rp_expand_request *request, struct rp_task
         all_reduce(&builder, request);
         break;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
         reduce_scatter(&builder, request);
         break;
     case RP_OP_ALL_GATHER:
-        all_gather(&builder, request);
+    case RP_OP_ALL_GATHER_V:
+    case RP_OP_ALLTOALL:
+        exchange(&builder, request);
         break;
     case RP_OP_BROADCAST:
         broadcast(&builder, request);
+        break;
+    case RP_OP_REDUCE:
+        reduce(&builder, request);
+        break;
+    case RP_OP_SCATTER:
+        scatter(&builder, request);
         break;
     case RP_OP_BARRIER:
         barrier(&builder, request);

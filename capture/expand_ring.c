@@ -4,10 +4,14 @@
 //   all-gather      step s: send block r - s, receive block r - 1 - s
 //   all-reduce      the two in turn, over slices of the vector
 //   broadcast       the vector passes round the ring in pieces
+//   reduce          the same from the root's next rank to the root, each rank folding its own in
+//   scatter         the root sends the block of its previous rank first; who has received its own
+//                   block has passed on all others
 //
 // Cost for p ranks, n bytes a rank: p - 1 steps, n (p - 1) / p bytes out and in; all-reduce twice
-// that; all-gather n a step; broadcast p - 2 + pieces steps, n bytes. Block b is folded in the
-// order b + 1, b + 2, ..., b: the same bits every time, but not those of mesh.
+// that; all-gather n a step; broadcast and reduce p - 2 + pieces steps, n bytes. Block b is folded
+// in the order b + 1, b + 2, ..., b, a reduce's vector in that of the root's block: the same bits
+// every time, but not those of mesh.
 //
 // What arrives in step s has a place of its own in the sender's slot of window-in (window-out in
 // the second half of an all-reduce), so nobody waits for credits within a round: one signal at its
@@ -16,7 +20,7 @@
 #include "base/error.h"
 #include "capture/expand_list.h"
 
-// Pieces of a broadcast: while a rank passes one on, the next is under way to it.
+// Pieces of a broadcast or reduce: while a rank passes one on, the next is under way to it.
 #define PIECES_MAX 8
 #define PIECE_BYTES_MIN (16u * 1024u)
 
@@ -133,25 +137,31 @@ static void all_reduce(struct rp_list_builder *builder, const struct ring *ring)
 
 static void reduce_scatter(struct rp_list_builder *builder, const struct ring *ring)
 {
-    reduce_steps(builder, ring, rp_ht_at(RP_HT_RECV, 0, 0));
+    const uint32_t one = rp_expand_one(ring->request, ring->request->rank);
+    reduce_steps(builder, ring, rp_ht_at(RP_HT_RECV, one, 0));
     end_round(builder, ring);
 }
 
 static void all_gather(struct rp_list_builder *builder, const struct ring *ring)
 {
     const uint32_t own = ring->request->rank;
-    rp_build_copy(builder, block_at(ring, RP_HT_RECV, own), rp_ht_at(RP_HT_SEND, 0, 0),
+    rp_build_copy(builder, block_at(ring, RP_HT_RECV, own),
+            rp_ht_at(RP_HT_SEND, rp_expand_one(ring->request, own), 0),
             block_part(ring, own).bytes);
     gather_steps(builder, ring, RP_HT_WIN_IN);
     end_round(builder, ring);
 }
 
+static uint32_t pieces_of(const struct rp_expand_request *request)
+{
+    const uint64_t bytes = request->count * rp_expand_element_bytes(request);
+    return (uint32_t)rp_min_u64(rp_max_u64(bytes / PIECE_BYTES_MIN, 1), PIECES_MAX);
+}
+
 static void broadcast(struct rp_list_builder *builder, const struct ring *ring)
 {
     const struct rp_expand_request *request = ring->request;
-    const uint64_t bytes = request->count * rp_expand_element_bytes(request);
-    const uint32_t pieces =
-            (uint32_t)rp_min_u64(rp_max_u64(bytes / PIECE_BYTES_MIN, 1), PIECES_MAX);
+    const uint32_t pieces = pieces_of(request);
     const bool receives = request->rank != request->root;
     const bool sends = ring->next != request->root;
     const enum rp_ht_base source = receives ? RP_HT_RECV : RP_HT_SEND;
@@ -175,6 +185,69 @@ static void broadcast(struct rp_list_builder *builder, const struct ring *ring)
     }
 }
 
+// What has arrived is folded where it lies, at the root into its output.
+static void reduce(struct rp_list_builder *builder, const struct ring *ring)
+{
+    const struct rp_expand_request *request = ring->request;
+    const uint32_t pieces = pieces_of(request);
+    const bool sends = request->rank != request->root;
+    const bool receives = ring->prev != request->root;
+    for (uint32_t i = 0; i < pieces; i++) {
+        const struct rp_part part = rp_expand_part(request, i, pieces);
+        const struct rp_ht_addr own = rp_ht_at(RP_HT_SEND, 0, part.off);
+        struct rp_ht_addr partial = own;
+        if (receives) {
+            const struct rp_fold inputs = {
+                .off = ring->prev * ring->slot + part.off, .count = 2, .own = 1
+            };
+            partial = sends ? rp_ht_at(RP_HT_WIN_IN, 0, inputs.off)
+                            : rp_ht_at(RP_HT_RECV, 0, part.off);
+            rp_build_wait(builder, ring->prev);
+            rp_build_reduce(builder, partial, own, part.bytes, &inputs);
+        }
+        if (sends) {
+            send(builder, ring, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * ring->slot + part.off),
+                    partial, part.bytes);
+        }
+    }
+    if (receives) {
+        rp_build_signal(builder, ring->prev);
+    }
+    if (sends) {
+        rp_build_wait(builder, ring->next);
+    }
+}
+
+// A rank at distance d from the root receives p - d blocks and passes on all but the last.
+static void scatter(struct rp_list_builder *builder, const struct ring *ring)
+{
+    const struct rp_expand_request *request = ring->request;
+    const uint32_t size = request->size;
+    const uint32_t distance = (request->rank + size - request->root) % size;
+    const uint64_t bytes = request->count * rp_expand_element_bytes(request);
+    const struct rp_ht_addr output = rp_ht_at(RP_HT_RECV, 0, 0);
+    const uint32_t passed = size - 1 - distance;
+    for (uint32_t step = 0; step < passed; step++) {
+        const struct rp_ht_addr block =
+                distance == 0 ? rp_ht_at(RP_HT_SEND, block_behind(ring, 1 + step), 0)
+                              : received(ring, RP_HT_WIN_IN, step);
+        if (distance != 0) {
+            rp_build_wait(builder, ring->prev);
+        }
+        send(builder, ring, sent(ring, RP_HT_WIN_IN, step), block, bytes);
+    }
+    if (distance == 0) {
+        rp_build_copy(builder, output, rp_ht_at(RP_HT_SEND, request->rank, 0), bytes);
+    } else {
+        rp_build_wait(builder, ring->prev);
+        rp_build_copy(builder, output, received(ring, RP_HT_WIN_IN, passed), bytes);
+        rp_build_signal(builder, ring->prev);
+    }
+    if (passed != 0) {
+        rp_build_wait(builder, ring->next);
+    }
+}
+
 uint64_t rp_expand_ring_count(const struct rp_expand_request *request)
 {
     const struct ring ring = make_ring(request);
@@ -183,6 +256,7 @@ uint64_t rp_expand_ring_count(const struct rp_expand_request *request)
     case RP_OP_ALL_REDUCE:
         return ring.step / element * request->size;
     case RP_OP_BROADCAST:
+    case RP_OP_REDUCE:
         return ring.slot / element;
     default:
         return ring.step / element;
@@ -198,13 +272,21 @@ rp_status rp_expand_ring(const struct rp_expand_request *request, struct rp_task
         all_reduce(&builder, &ring);
         break;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
         reduce_scatter(&builder, &ring);
         break;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
         all_gather(&builder, &ring);
         break;
     case RP_OP_BROADCAST:
         broadcast(&builder, &ring);
+        break;
+    case RP_OP_REDUCE:
+        reduce(&builder, &ring);
+        break;
+    case RP_OP_SCATTER:
+        scatter(&builder, &ring);
         break;
     default:
         return rp_fail(RP_ENOTSUP, "%s has no ring algorithm", rp_op_kind_name(request->op));

@@ -91,7 +91,7 @@ static void free_ops(struct rp_graph *graph)
 {
     for (uint32_t i = 0; i < graph->op_count; i++) {
         const struct rp_op *op = &graph->op[i];
-        rp_expand_release(op->comm, op->list, op->tail);
+        rp_expand_release(op);
         if (!graph->op_borrowed) {
             rp_comm_unref(op->comm);
         }
@@ -175,7 +175,7 @@ static rp_status add_op(
         return st;
     }
     rp_comm_ref(op->comm);
-    rp_expand_hold(op->comm, op->list, op->tail);
+    rp_expand_hold(op);
     struct rp_op *copy = &graph->op[graph->op_count];
     *copy = *op;
     copy->record.graph = graph->root->id;

@@ -14,6 +14,7 @@
 #include "capture/collective_args.h"
 #include "capture/cond.h"
 #include "capture/graph_info.h"
+#include "capture/select.h"
 #include "capture/task.h"
 #include "replay/event.h"
 #include "replay/kernel_function.h"
@@ -259,7 +260,7 @@ static void put_collective(struct fields *args, const struct rp_op *op, bool ver
     if (words.reduce != NULL) {
         put_text(args, "Reduce Op", words.reduce);
     }
-    if (op->record.op == RP_OP_BROADCAST) {
+    if (rp_matrix_row(op->record.op)->rooted) {
         put_number(args, "Root", op->record.root);
     }
     put_text(args, "Expansion", words.expansion);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -29,18 +30,64 @@ static rp_status check_handles(const struct rp_op_call *call)
     return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
 }
 
+static rp_status check_arrays(const struct rp_op_call *call)
+{
+    const bool gathers = call->op == RP_OP_ALL_GATHER_V;
+    if (call->blocks.count == NULL) {
+        return rp_fail(
+                RP_ENULL, "%s: %s is NULL", call->api, gathers ? "recvCounts" : "sendCounts");
+    }
+    if (call->blocks.displacement == NULL) {
+        return rp_fail(
+                RP_ENULL, "%s: %s is NULL", call->api, gathers ? "recvDispls" : "sendDispls");
+    }
+    return RP_OK;
+}
+
+// A scatter's input is the root's alone, and who that is hangs on the communicator: check_source.
 static rp_status check_pointers(const struct rp_op_call *call)
 {
     const char *name = NULL;
     if (call->op == RP_OP_BARRIER) {
         return RP_OK;
     }
-    if (call->send == NULL) {
+    if (rp_op_has_table(call->op)) {
+        return check_arrays(call);
+    }
+    if (call->send == NULL && call->op != RP_OP_SCATTER) {
         name = call->op == RP_OP_BROADCAST ? "buf" : "sendBuf";
     } else if (call->recv == NULL) {
         name = "recvBuf";
     }
     return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
+}
+
+static rp_status check_source(const struct rp_op_call *call, const struct rp_comm *comm)
+{
+    if (call->op == RP_OP_SCATTER && call->root == comm->rank && call->send == NULL) {
+        return rp_fail(RP_ENULL, "%s: sendBuf is NULL on the root, rank %" PRIu32 " of %s",
+                call->api, comm->rank, comm->name);
+    }
+    return RP_OK;
+}
+
+// What an all-to-all says twice, and that it has no form in place.
+static rp_status check_receive(const struct rp_op_call *call, const struct rp_matrix_row *row)
+{
+    const struct rp_op_receive *receive = call->receive;
+    if (receive != NULL && receive->count != call->count) {
+        return rp_fail(RP_EPARAM, "%s: sendCount %" PRIu64 " is not recvCount %" PRIu64, call->api,
+                call->count, receive->count);
+    }
+    if (receive != NULL && receive->dtype != call->dtype) {
+        return rp_fail(RP_EPARAM, "%s: sendType %d is not recvType %d", call->api, call->dtype,
+                receive->dtype);
+    }
+    if (!row->in_place && call->send != NULL && call->send == call->recv) {
+        return rp_fail(
+                RP_EPARAM, "%s: sendBuf and recvBuf are the same buffer %p", call->api, call->send);
+    }
+    return RP_OK;
 }
 
 static uint64_t element_bytes(const struct rp_op_call *call)
@@ -71,17 +118,91 @@ static rp_status check_values(
         const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_matrix_row *row)
 {
     const uint64_t most = BYTES_MAX / (rp_max_u64(element_bytes(call), 1) * comm->size);
+    rp_status st = check_source(call, comm);
+    st = st != RP_OK ? st : check_receive(call, row);
+    if (st != RP_OK) {
+        return st;
+    }
     if (call->count > most) {
         return rp_fail(RP_EPARAM,
                 "%s: count %" PRIu64 " is too large; at most %" PRIu64 " elements of dataType %d "
                 "between %" PRIu32 " ranks",
                 call->api, call->count, most, call->dtype, comm->size);
     }
-    const rp_status st = check_type(call, row);
+    st = check_type(call, row);
     if (st == RP_OK && row->rooted && call->root >= comm->size) {
         return rp_fail(RP_EPARAM, "%s: root %" PRIu32 " is none of the %" PRIu32 " ranks of %s",
                 call->api, call->root, comm->size, comm->name);
     }
+    return st;
+}
+
+// ---- tables ----
+
+static bool table_is_empty(const struct rp_op_call *call, const struct rp_comm *comm)
+{
+    for (uint32_t q = 0; q < comm->size; q++) {
+        if (call->blocks.count[q] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The buffer that has a block of every rank is there, the other one unless its block is empty.
+static rp_status check_table_buffers(const struct rp_op_call *call)
+{
+    const bool gathers = call->op == RP_OP_ALL_GATHER_V;
+    if (!rp_op_has_table(call->op)) {
+        return RP_OK;
+    }
+    if (call->send == NULL && (!gathers || call->count != 0)) {
+        return rp_fail(RP_ENULL, "%s: sendBuf is NULL", call->api);
+    }
+    if (call->recv == NULL && (gathers || call->count != 0)) {
+        return rp_fail(RP_ENULL, "%s: recvBuf is NULL", call->api);
+    }
+    return RP_OK;
+}
+
+static rp_status fill_table(
+        const struct rp_op_call *call, const struct rp_comm *comm, struct rp_counts *counts)
+{
+    const bool gathers = call->op == RP_OP_ALL_GATHER_V;
+    const uint64_t most = BYTES_MAX / (rp_max_u64(element_bytes(call), 1) * comm->size);
+    uint32_t wrong = 0;
+    if (!rp_counts_fill(
+                counts, comm->size, call->blocks.count, call->blocks.displacement, most, &wrong)) {
+        return rp_fail(RP_EPARAM,
+                "%s: %s[%" PRIu32 "] %" PRIu64 " and its displacement %" PRIu64
+                " are too large; a block ends at element %" PRIu64 " of dataType %d at the latest",
+                call->api, gathers ? "recvCounts" : "sendCounts", wrong, call->blocks.count[wrong],
+                call->blocks.displacement[wrong], most, call->dtype);
+    }
+    if (call->count != counts->at[comm->rank]) {
+        return rp_fail(RP_EPARAM,
+                "%s: %s %" PRIu64 " is not %s[%" PRIu32 "], which is %" PRIu64 ", of this rank",
+                call->api, gathers ? "sendCount" : "recvCount", call->count,
+                gathers ? "recvCounts" : "sendCounts", comm->rank, counts->at[comm->rank]);
+    }
+    return RP_OK;
+}
+
+// The table of a call that has one and moves something, as the communicator keeps it.
+static rp_status find_table(
+        const struct rp_op_call *call, struct rp_comm *comm, const struct rp_counts **out)
+{
+    if (!rp_op_has_table(call->op)) {
+        return RP_OK;
+    }
+    struct rp_counts *counts = rp_calloc(1, rp_counts_bytes(comm->size));
+    if (counts == NULL) {
+        return rp_fail(RP_ENOMEM, "%s: no memory for the counts of %" PRIu32 " ranks", call->api,
+                comm->size);
+    }
+    rp_status st = fill_table(call, comm, counts);
+    st = st != RP_OK ? st : rp_counts_cached(comm, counts, out);
+    rp_free(counts);
     return st;
 }
 
@@ -123,27 +244,32 @@ static bool exactly_in_place(
 }
 
 // A call that runs past the end of an allocation would have every rank read and write what lies
-// behind it. Host memory that is none of ours cannot be checked.
-static rp_status check_buffers(
-        const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_op *op)
+// behind it. Host memory that is none of ours cannot be checked. A buffer that the operator has no
+// use for on this rank may be anything.
+static rp_status check_buffers(const struct rp_op_call *call, const struct rp_comm *comm,
+        const struct rp_matrix_row *row, const struct rp_op *op)
 {
     if (call->op == RP_OP_BARRIER) {
         return RP_OK;
     }
-    const uint64_t send_bytes = rp_record_send_bytes(&op->record, comm->size);
-    const uint64_t recv_bytes = rp_record_recv_bytes(&op->record, comm->size);
+    const uint64_t send_bytes = rp_input_bytes(&op->record, op->counts, comm->rank, comm->size);
+    const uint64_t recv_bytes = rp_output_bytes(&op->record, op->counts, comm->rank, comm->size);
     const bool one_buffer = op->send == op->recv && send_bytes == recv_bytes;
+    const char *send_name = one_buffer ? "the buffer" : "sendBuf";
     enum rp_place place;
-    rp_status st = rp_place_of(op->send, send_bytes, one_buffer ? "the buffer" : "sendBuf", &place);
+    rp_status st = send_bytes == 0 ? RP_OK : rp_place_of(op->send, send_bytes, send_name, &place);
     if (st != RP_OK || one_buffer) {
         return st;
     }
-    st = rp_place_of(op->recv, recv_bytes, "recvBuf", &place);
+    st = recv_bytes == 0 ? RP_OK : rp_place_of(op->recv, recv_bytes, "recvBuf", &place);
+    if (send_bytes == 0 || recv_bytes == 0) {
+        return st;
+    }
     const uint64_t send = (uint64_t)(uintptr_t)op->send;
     const uint64_t recv = (uint64_t)(uintptr_t)op->recv;
     // Refused and not staged: a round's result would overwrite what later rounds still read.
     if (st == RP_OK && overlaps(send, send_bytes, recv, recv_bytes) &&
-            !exactly_in_place(send, send_bytes, recv, recv_bytes, comm->rank)) {
+            !(row->in_place && exactly_in_place(send, send_bytes, recv, recv_bytes, comm->rank))) {
         return rp_fail(RP_EPARAM,
                 "%s: sendBuf %p (%" PRIu64 " bytes) and recvBuf %p (%" PRIu64 " bytes) overlap, "
                 "and neither as one buffer nor as rank %" PRIu32 "'s own block",
@@ -161,12 +287,12 @@ static void classify(const struct rp_comm *comm, struct rp_op *op)
     if (record->op == RP_OP_BARRIER) {
         return;
     }
-    const uint64_t send_bytes = rp_record_send_bytes(record, comm->size);
-    const uint64_t recv_bytes = rp_record_recv_bytes(record, comm->size);
+    const uint64_t send_bytes = rp_input_bytes(record, op->counts, comm->rank, comm->size);
+    const uint64_t recv_bytes = rp_output_bytes(record, op->counts, comm->rank, comm->size);
     uint64_t send = 0;
     uint64_t recv = 0;
-    if (!rp_arena_offset(comm->arena, op->send, send_bytes, &send) ||
-            !rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv)) {
+    if ((send_bytes != 0 && !rp_arena_offset(comm->arena, op->send, send_bytes, &send)) ||
+            (recv_bytes != 0 && !rp_arena_offset(comm->arena, op->recv, recv_bytes, &recv))) {
         record->buffer_class = RP_CLASS_STAGED;
         return;
     }
@@ -192,7 +318,7 @@ static rp_status expand(struct rp_comm *comm, struct rp_op *op)
         .dtype = record->dtype,
         .reduce = record->reduce,
         .algorithm = record->algorithm,
-        .root = record->root,
+        .root = op->counts == NULL ? record->root : 0, // one list for all tables
         .rank = comm->rank,
         .size = comm->size,
         .count = record->count,
@@ -203,7 +329,7 @@ static rp_status expand(struct rp_comm *comm, struct rp_op *op)
 }
 
 static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
-        const struct rp_matrix_row *row, struct rp_op *op)
+        const struct rp_matrix_row *row, const struct rp_counts *counts, struct rp_op *op)
 {
     // relaxed: a setting; ranks that differ in it find out by the digest.
     const uint32_t determinism = atomic_load_explicit(&comm->deterministic, memory_order_relaxed);
@@ -218,7 +344,7 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
         .comm = comm,
         .send = call->send,
         .recv = call->recv,
-        .timeout_ns = aiv ? comm->settings.aiv_timeout_ns : comm->settings.exec_timeout_ns,
+        .counts = counts,
         .record = {
                 .count = call->count,
                 .root = row->rooted ? call->root : 0,
@@ -230,10 +356,11 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
                 .determinism = (uint8_t)determinism,
         },
     };
-    if (call->op == RP_OP_BARRIER) {
-        op->timeout_ns = 0; // a barrier waits as long as it takes
+    if (counts != NULL) {
+        op->record.count = counts->most;
+        op->record.root = (uint32_t)counts->hash;
     }
-    st = check_buffers(call, comm, op);
+    st = check_buffers(call, comm, row, op);
     if (st != RP_OK) {
         return st;
     }
@@ -245,14 +372,18 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
 rp_status rp_op_make(const struct rp_op_call *call, struct rp_comm *comm, struct rp_op *op)
 {
     const struct rp_matrix_row *row = rp_matrix_row(call->op);
+    const struct rp_counts *counts = NULL;
     rp_status st = check_pointers(call);
-    if (st == RP_OK && call->count == 0) {
+    if (st == RP_OK &&
+            (rp_op_has_table(call->op) ? table_is_empty(call, comm) : call->count == 0)) {
         st = rp_fail(RP_EPARAM, "%s: count is 0, and a task that is recorded moves something",
                 call->api);
     }
+    st = st != RP_OK ? st : check_table_buffers(call);
     st = st != RP_OK ? st : check_values(call, comm, row);
     st = st != RP_OK ? st : rp_comm_status(comm);
-    return st != RP_OK ? st : make_op(call, comm, row, op);
+    st = st != RP_OK ? st : find_table(call, comm, &counts);
+    return st != RP_OK ? st : make_op(call, comm, row, counts, op);
 }
 
 // HCCL_ENTRY_LOG_ENABLE.
@@ -286,11 +417,17 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
 {
     const struct rp_matrix_row *row = rp_matrix_row(call->op);
     struct rp_stream *stream = NULL;
+    const struct rp_counts *counts = NULL;
     struct rp_op op;
-    rp_status st = check_values(call, comm, row);
+    if (rp_op_has_table(call->op) && table_is_empty(call, comm)) {
+        return RP_OK;
+    }
+    rp_status st = check_table_buffers(call);
+    st = st != RP_OK ? st : check_values(call, comm, row);
     st = st != RP_OK ? st : find_stream(call, comm, &stream);
     st = st != RP_OK ? st : rp_comm_status(comm);
-    st = st != RP_OK ? st : make_op(call, comm, row, &op);
+    st = st != RP_OK ? st : find_table(call, comm, &counts);
+    st = st != RP_OK ? st : make_op(call, comm, row, counts, &op);
     if (st != RP_OK) {
         return st == RP_ENOMEM && stream != NULL ? lose_capture(stream, st) : st;
     }
@@ -299,11 +436,17 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
     return rp_stream_submit(stream, &task);
 }
 
+static bool moves_nothing(const struct rp_op_call *call)
+{
+    return !rp_op_has_table(call->op) && call->count == 0 &&
+           (call->receive == NULL || call->receive->count == 0);
+}
+
 rp_status rp_op_submit(const struct rp_op_call *call)
 {
     struct rp_comm *comm = NULL;
     rp_status st = rp_enter();
-    if (st != RP_OK || call->count == 0) {
+    if (st != RP_OK || moves_nothing(call)) {
         return st;
     }
     st = check_handles(call);

@@ -10,24 +10,39 @@
 #include "replay/program.h"
 #include "replay/stream.h"
 
+/* What an operator's second count and type say. */
+struct rp_op_receive {
+    uint64_t count;
+    int dtype;
+};
+
+/* The blocks of an operator with a table, in elements, one of each a rank. */
+struct rp_op_blocks {
+    const uint64_t *count; /* unchecked, may be NULL */
+    const uint64_t *displacement;
+};
+
 /* One call as the API gives it. */
 struct rp_op_call {
     const char *api; /* "HcclAllReduce", for messages */
     uint16_t op;     /* enum rp_op_kind */
     const void *send;
     void *recv;
-    uint64_t count; /* elements, in the operator's own sense */
+    uint64_t count; /* elements, in the operator's own sense; with a table, of the own block */
     int dtype;      /* HcclDataType, unchecked */
     int reduce;     /* HcclReduceOp, unchecked; -1 where there is none */
     uint32_t root;
-    void *comm;   /* HcclComm, unchecked */
+    const struct rp_op_receive *receive; /* NULL: the call has no second count and type */
+    struct rp_op_blocks blocks;          /* of operators with a table */
+    void *comm;                          /* HcclComm, unchecked */
     void *stream; /* aclrtStream, unchecked; NULL is an error for Hccl calls */
 };
 
 /**
  * rp_op_submit: check in the reference's order (spec/hccl-api.md section 7),
  * make the op, hand it to the stream (which runs or records it). Zero counts
- * are success before any pointer is looked at.
+ * (both, where there are two; all of a table) are success before any buffer is
+ * looked at, and without a table before any pointer is.
  */
 RP_MUST_USE rp_status rp_op_submit(const struct rp_op_call *call);
 

@@ -7,6 +7,9 @@
 #include "base/log.h"
 #include "capture/comm_extra.h"
 
+// Every operator has an AIV kernel, so that a communicator runs all of its operators in one
+// expansion: kernels that go through the windows and task lists give parts of them away by other
+// rules.
 const struct rp_matrix_row rp_matrix[] = {
     {
             .op = RP_OP_BROADCAST,
@@ -41,6 +44,46 @@ const struct rp_matrix_row rp_matrix[] = {
             .ring = true,
             .reduces = true,
             .in_place = true,
+            .algo = RP_ALGO_OP_REDUCESCATTER,
+    },
+    {
+            .op = RP_OP_REDUCE,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .reduces = true,
+            .rooted = true,
+            .in_place = true,
+            .algo = RP_ALGO_OP_REDUCE,
+    },
+    {
+            .op = RP_OP_SCATTER,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .rooted = true,
+            .in_place = true,
+            .algo = RP_ALGO_OP_SCATTER,
+    },
+    {
+            .op = RP_OP_ALLTOALL,
+            .aiv = true,
+            .host_ts = true,
+            .algo = RP_ALGO_OP_ALLTOALL,
+    },
+    {
+            .op = RP_OP_ALL_GATHER_V,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .algo = RP_ALGO_OP_ALLGATHER,
+    },
+    {
+            .op = RP_OP_REDUCE_SCATTER_V,
+            .aiv = true,
+            .host_ts = true,
+            .ring = true,
+            .reduces = true,
             .algo = RP_ALGO_OP_REDUCESCATTER,
     },
     {

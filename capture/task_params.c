@@ -372,7 +372,7 @@ static rp_status set_collective(const char *api, struct rp_graph *graph, uint32_
     struct rp_op changed_op;
     const rp_status st = rp_collective_args_change(api, op, &args, &changed_op);
     if (st == RP_OK) {
-        rp_expand_release(op->comm, op->list, op->tail);
+        rp_expand_release(op);
         *op = changed_op;
     }
     return st;

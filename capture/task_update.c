@@ -58,7 +58,7 @@ static void free_update(struct rp_update *update)
             rp_launch_unref(change->now.launch);
         } else {
             const struct rp_op *op = &change->now.op;
-            rp_expand_release(op->comm, op->list, op->tail);
+            rp_expand_release(op);
             rp_comm_unref(op->comm);
         }
     }
@@ -150,7 +150,7 @@ static rp_status collect(struct rp_update *update, const struct rp_task *task)
     } else {
         change->now.op = *task->op;
         rp_comm_ref(task->op->comm);
-        rp_expand_hold(task->op->comm, task->op->list, task->op->tail);
+        rp_expand_hold(task->op);
     }
     update->change_count++;
     update->submitted++;
@@ -298,19 +298,24 @@ static bool is_inside(const struct rp_update *update)
     return lane->pc != update->begin || lane->progress != 0 || lane->coll.phase != RP_COLL_TURN;
 }
 
-/* What cannot change is not written either: others look at it without the baton. The lists change
- * places, and whoever drops the update releases those before. */
+/* What cannot change is not written either: others look at it without the baton. The lists and the
+ * table change places, and whoever drops the update releases those before. */
 static void change_op(struct rp_op *op, struct rp_op *now)
 {
     const struct rp_task_list *const list = op->list;
     const struct rp_task_list *const tail = op->tail;
+    const struct rp_counts *const counts = op->counts;
     op->list = now->list;
     op->tail = now->tail;
     now->list = list;
     now->tail = tail;
+    if (counts != NULL) {
+        op->counts = now->counts;
+        now->counts = counts;
+        op->record.root = now->record.root; // the table's hash
+    }
     op->send = now->send;
     op->recv = now->recv;
-    op->timeout_ns = now->timeout_ns;
     op->record.digest = now->record.digest;
     op->record.count = now->record.count;
     op->record.send_off = now->record.send_off;

@@ -58,6 +58,7 @@ void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_
     op->record = *record;
     op->send = send;
     op->recv = recv;
+    op->counts = NULL;
     op->seq = 0;
     op->offset = 0;
     op->filled = 0;
@@ -72,15 +73,41 @@ void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_
     op->form = (uint8_t)choose_form(op, tuning);
 }
 
+uint64_t rp_aiv_payload_bytes(const struct rp_aiv_op *op)
+{
+    return op->record.op == RP_OP_ALL_GATHER_V ? rp_aiv_block(op, op->lines->rank).bytes
+                                               : rp_record_send_bytes(&op->record, op->lines->size);
+}
+
+void rp_aiv_pack(const struct rp_aiv_op *op, uint8_t *dst)
+{
+    if (op->record.op != RP_OP_REDUCE_SCATTER_V) {
+        const uint64_t bytes = rp_aiv_payload_bytes(op);
+        if (bytes != 0) {
+            rp_copy(dst, op->send, bytes);
+        }
+        return;
+    }
+    for (uint32_t q = 0; q < op->lines->size; q++) {
+        const struct rp_slice block = rp_aiv_block(op, q);
+        rp_copy(dst + q * op->block_bytes, op->send + block.start, block.bytes);
+    }
+}
+
 static rp_status announce(struct rp_aiv_op *op)
 {
     struct rp_lines *lines = op->lines;
+    uint8_t packed[RP_LINE_PAYLOAD_BYTES];
     const void *payload = NULL;
     uint64_t payload_bytes = 0;
-    const bool offers = op->record.op != RP_OP_BROADCAST || op->record.root == lines->rank;
+    const bool offers = rp_aiv_offers(op);
     if (op->form == RP_FORM_TINY && offers) {
-        payload_bytes = rp_record_send_bytes(&op->record, lines->size);
+        payload_bytes = rp_aiv_payload_bytes(op);
         payload = payload_bytes == 0 ? NULL : op->send;
+        if (op->record.op == RP_OP_REDUCE_SCATTER_V) {
+            rp_aiv_pack(op, packed);
+            payload = packed;
+        }
     } else if (op->form == RP_FORM_SMALL && offers) {
         const rp_status st = rp_lines_ready(lines);
         if (st != RP_OK) {
@@ -96,18 +123,19 @@ static rp_status announce(struct rp_aiv_op *op)
     return st;
 }
 
-// Whether this rank must see rank `q` arrive before its work. In a rooted op that goes through
-// lines or slots only the root has something to offer; zero copy also needs to know that outputs
-// may be written, and the choice between it and windows hangs on every rank's record. The root
-// itself looks at everybody: two ranks that both take themselves for the root would otherwise
-// never compare their calls.
+// Whether this rank must see rank `q` arrive before its work. In a broadcast or scatter that goes
+// through lines or slots only the root has something to offer; zero copy also needs to know that
+// outputs may be written, and the choice between it and windows hangs on every rank's record. The
+// root itself looks at everybody: two ranks that both take themselves for the root would otherwise
+// never compare their calls. For the same reason everybody looks at everybody in a reduce, though
+// only its root reads anything.
 static bool awaits(const struct rp_aiv_op *op, uint32_t q)
 {
     if (q == op->lines->rank) {
         return false;
     }
-    return op->record.op != RP_OP_BROADCAST || q == op->record.root ||
-           op->lines->rank == op->record.root || op->form == RP_FORM_LARGE;
+    return !rp_aiv_has_source(op) || q == op->record.root || rp_aiv_is_root(op) ||
+           op->form == RP_FORM_LARGE;
 }
 
 static rp_status await_arrival(struct rp_lines *lines, uint32_t q, uint64_t seq)
@@ -254,14 +282,17 @@ rp_status rp_aiv_local_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *p
     if (op->recv == op->send) {
         return RP_OK;
     }
-    const bool backwards = op->recv > op->send && (uint64_t)(op->recv - op->send) < op->block_bytes;
-    const uint64_t left = op->block_bytes - op->offset;
+    const struct rp_slice block = rp_aiv_block(op, 0); // from byte 0 on, without a table
+    const bool backwards = op->recv > op->send && (uint64_t)(op->recv - op->send) < block.bytes;
+    const uint64_t left = block.bytes - op->offset;
     const uint64_t bytes = rp_min_u64(left, rp_max_u64(budget_bytes, RP_CACHELINE));
     const uint64_t at = backwards ? left - bytes : op->offset;
+    const uint64_t into_recv = op->record.op == RP_OP_ALL_GATHER_V ? block.start : 0;
+    const uint64_t into_send = block.start - into_recv;
     if (bytes != 0) {
-        memmove(op->recv + at, op->send + at, bytes);
+        memmove(op->recv + into_recv + at, op->send + into_send + at, bytes);
     }
     op->offset += bytes;
     *progress = true;
-    return op->offset == op->block_bytes ? RP_OK : RP_AGAIN;
+    return op->offset == block.bytes ? RP_OK : RP_AGAIN;
 }

@@ -10,14 +10,17 @@
  *   tiny    the payload rides in the line (up to RP_LINE_PAYLOAD_BYTES)
  *   small   it is copied to a slot; every rank folds all slots itself
  *   large   zero copy: all-reduce: rank r folds slice r of all inputs and stores
- *           it into all outputs; reduce-scatter folds its block of all inputs;
- *           all-gather and broadcast pull from the peers' buffers
+ *           it into all outputs, for reduce into the root's; reduce-scatter folds
+ *           its block of all inputs; the others pull from the peers' buffers
  *   staged  some rank's buffers are not contiguous: rounds through the windows
+ *
+ * An operator with a table (kernels/counts.h) does what the one without does.
  *
  * Every reduction is the left fold in rank order; 16-bit floats accumulate in
  * FP32 and round once. All forms therefore give the same bits.
  */
 
+#include "kernels/counts.h"
 #include "kernels/line.h"
 #include "kernels/reduce.h"
 
@@ -38,15 +41,16 @@ struct rp_aiv_op {
     struct rp_record record; /* own; digest and seq filled in */
     const uint8_t *send;     /* own buffers, this process's addresses */
     uint8_t *recv;
-    uint64_t seq;         /* 0 before it is announced */
-    uint64_t block_bytes; /* count elements */
-    uint64_t offset;      /* bytes of the current piece of work that are finished */
-    uint64_t filled;      /* staged: rounds whose window-in this rank has filled */
-    uint64_t folded;      /* staged: rounds whose windows-in this rank has read */
-    uint64_t round;       /* staged: rounds finished within this op */
-    uint32_t peer;        /* next rank to look at in the current phase */
-    uint8_t form;         /* enum rp_aiv_form in aiv_forms.h */
-    uint8_t phase;        /* enum in aiv.c */
+    const struct rp_counts *counts; /* NULL: all blocks have block_bytes */
+    uint64_t seq;                   /* 0 before it is announced */
+    uint64_t block_bytes;           /* count elements; of the largest block */
+    uint64_t offset;                /* bytes of the current piece of work that are finished */
+    uint64_t filled;                /* staged: rounds whose window-in this rank has filled */
+    uint64_t folded;                /* staged: rounds whose windows-in this rank has read */
+    uint64_t round;                 /* staged: rounds finished within this op */
+    uint32_t peer;                  /* next rank to look at in the current phase */
+    uint8_t form;                   /* enum rp_aiv_form in aiv_forms.h */
+    uint8_t phase;                  /* enum in aiv.c */
     uint8_t reserved[2];
 };
 
@@ -56,13 +60,20 @@ struct rp_aiv_op {
  * broadcast both are the buffer). Nothing is announced yet.
  *
  * Buffers that overlap other than exactly in place (AllReduce: send == recv;
- * ReduceScatter: recv a whole block of send; AllGather: send a whole block of
- * recv) are the caller's error: no memory but recv's is written, and what is
- * written there is unspecified.
+ * ReduceScatter, Scatter: recv a whole block of send; AllGather: send a whole
+ * block of recv; AlltoAll: never) are the caller's error: no memory but recv's
+ * is written, and what is written there is unspecified. A rank other than the
+ * root may give any `send` to a scatter and any `recv` to a reduce.
  */
 void rp_aiv_begin(struct rp_aiv_op *op, struct rp_lines *lines, const struct rp_reduce_impl *reduce,
         const struct rp_aiv_tuning *tuning, const struct rp_record *record, const void *send,
         void *recv);
+
+/** rp_aiv_set_counts: after rp_aiv_begin() of an operator with a table; it outlives the run. */
+static inline void rp_aiv_set_counts(struct rp_aiv_op *op, const struct rp_counts *counts)
+{
+    op->counts = counts;
+}
 
 /**
  * rp_aiv_step: run until something must be waited for, or about `budget_bytes`

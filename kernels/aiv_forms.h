@@ -24,8 +24,33 @@ rp_aiv_work_fn rp_aiv_small_work;
 rp_aiv_work_fn rp_aiv_zero_copy_work;
 rp_aiv_work_fn rp_aiv_staged_work;
 
+/** rp_aiv_payload_bytes: what this rank offers in its line or slot. */
+uint64_t rp_aiv_payload_bytes(const struct rp_aiv_op *op);
+
+/** rp_aiv_pack: that payload to `dst`. Blocks for the ranks lie block_bytes apart in it, whatever a
+ * table says. */
+void rp_aiv_pack(const struct rp_aiv_op *op, uint8_t *dst);
+
 /** rp_aiv_small_fill: copy this rank's payload into its slot for the op that is announced next. */
 void rp_aiv_small_fill(struct rp_aiv_op *op);
+
+/** rp_aiv_has_source: whether the operator has one rank's data for the others, the root's. */
+static inline bool rp_aiv_has_source(const struct rp_aiv_op *op)
+{
+    return op->record.op == RP_OP_BROADCAST || op->record.op == RP_OP_SCATTER;
+}
+
+/** rp_aiv_is_root: of a rooted operator. */
+static inline bool rp_aiv_is_root(const struct rp_aiv_op *op)
+{
+    return op->record.root == op->lines->rank;
+}
+
+/** rp_aiv_offers: whether this rank has something that others read. */
+static inline bool rp_aiv_offers(const struct rp_aiv_op *op)
+{
+    return !rp_aiv_has_source(op) || rp_aiv_is_root(op);
+}
 
 /* A part of a buffer, in bytes. */
 struct rp_slice {
@@ -56,12 +81,29 @@ static inline size_t rp_aiv_element_bytes(const struct rp_aiv_op *op)
     return rp_dtype_bytes((enum rp_dtype)op->record.dtype);
 }
 
+/** rp_aiv_block: rank `q`'s block of the buffer that has one for every rank. */
+static inline struct rp_slice rp_aiv_block(const struct rp_aiv_op *op, uint32_t q)
+{
+    const struct rp_counts *counts = op->counts;
+    if (counts == NULL) {
+        return (struct rp_slice){ .start = q * op->block_bytes, .bytes = op->block_bytes };
+    }
+    const size_t element = rp_aiv_element_bytes(op);
+    return (struct rp_slice){
+        .start = rp_counts_place(counts, q) * element,
+        .bytes = counts->at[q] * element,
+    };
+}
+
 /** rp_aiv_fold: `bytes` bytes of the arrays in lines->srcs, one a rank, into those in `dsts`. */
 static inline void rp_aiv_fold(
         const struct rp_aiv_op *op, void *const *dsts, unsigned dst_count, uint64_t bytes)
 {
     const struct rp_lines *lines = op->lines;
 
+    if (bytes == 0) {
+        return; // an empty block, whose output may be nowhere
+    }
     rp_reduce(op->reduce, (enum rp_dtype)op->record.dtype, (enum rp_reduce_op)op->record.reduce,
             dsts, dst_count, lines->srcs, lines->size, bytes / rp_aiv_element_bytes(op));
 }

@@ -3,9 +3,12 @@
 //
 //   AllReduce      rank r folds slice r of all inputs and stores it into all outputs: each byte is
 //                  read once and written once a rank. 2 x bytes of traffic a rank.
+//   Reduce         the same, stored into the root's output alone
 //   ReduceScatter  rank r folds block r of all inputs into its own output
 //   AllGather      pulls every peer's block, the next rank's first, so that readers spread
+//   AlltoAll       pulls its block of every peer's input, in the same order
 //   Broadcast      pulls the root's buffer
+//   Scatter        pulls its block of the root's input
 //
 // A record is bytes from another process: its range is checked against the arena that we have
 // mapped, once a step, and a copy of it is used.
@@ -69,8 +72,8 @@ static rp_status locate_send(struct rp_aiv_op *op, uint32_t q, const uint8_t **o
     }
     const struct rp_record record = rp_lines_record(op->lines, q, op->seq);
     uint8_t *at = NULL;
-    const rp_status st =
-            locate(op, q, record.send_off, rp_record_send_bytes(&op->record, op->lines->size), &at);
+    const rp_status st = locate(op, q, record.send_off,
+            rp_input_bytes(&op->record, op->counts, q, op->lines->size), &at);
     *out = at;
     return st;
 }
@@ -82,29 +85,50 @@ static rp_status locate_recv(struct rp_aiv_op *op, uint32_t q, uint8_t **out)
         return RP_OK;
     }
     const struct rp_record record = rp_lines_record(op->lines, q, op->seq);
-    return locate(op, q, record.recv_off, rp_record_recv_bytes(&op->record, op->lines->size), out);
+    return locate(op, q, record.recv_off,
+            rp_output_bytes(&op->record, op->counts, q, op->lines->size), out);
 }
 
-// Points lines->srcs at byte `at` of every input and, where all outputs are written, lines->dsts
-// at byte `at` of every output.
-static rp_status point(struct rp_aiv_op *op, uint64_t at, bool outputs)
+// Whose outputs take what this rank has folded.
+struct outputs {
+    uint32_t first; // rank
+    uint32_t count;
+    uint64_t at; // byte of each
+};
+
+static struct outputs outputs_of(const struct rp_aiv_op *op, struct rp_slice part)
+{
+    const struct rp_lines *lines = op->lines;
+    switch (op->record.op) {
+    case RP_OP_REDUCE_SCATTER: // the part is this rank's block
+    case RP_OP_REDUCE_SCATTER_V:
+        return (struct outputs){ .first = lines->rank, .count = 1 };
+    case RP_OP_REDUCE:
+        return (struct outputs){ .first = op->record.root, .count = 1, .at = part.start };
+    default:
+        return (struct outputs){ .count = lines->size, .at = part.start };
+    }
+}
+
+// Points lines->srcs at byte `at` of every input, and lines->dsts at the outputs, op->offset on.
+static rp_status point(struct rp_aiv_op *op, uint64_t at, const struct outputs *outputs)
 {
     struct rp_lines *lines = op->lines;
     for (uint32_t q = 0; q < lines->size; q++) {
         const uint8_t *send = NULL;
-        rp_status st = locate_send(op, q, &send);
+        const rp_status st = locate_send(op, q, &send);
         if (st != RP_OK) {
             return st;
         }
         lines->srcs[q] = send + at;
-        if (outputs) {
-            uint8_t *recv = NULL;
-            st = locate_recv(op, q, &recv);
-            if (st != RP_OK) {
-                return st;
-            }
-            lines->dsts[q] = recv + at;
+    }
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        uint8_t *recv = NULL;
+        const rp_status st = locate_recv(op, outputs->first + i, &recv);
+        if (st != RP_OK) {
+            return st;
         }
+        lines->dsts[i] = recv + outputs->at + op->offset;
     }
     return RP_OK;
 }
@@ -119,23 +143,20 @@ static void advance(struct rp_lines *lines, uint64_t bytes, unsigned dst_count)
     }
 }
 
-// Folds `part` of the inputs; the result goes to the same place of all outputs, or for
-// reduce-scatter, where the part is this rank's block, to the own one.
-static rp_status fold(struct rp_aiv_op *op, struct rp_slice part, bool all_outputs,
-        uint64_t budget_bytes, bool *progress)
+// Folds `part` of the inputs.
+static rp_status fold(
+        struct rp_aiv_op *op, struct rp_slice part, uint64_t budget_bytes, bool *progress)
 {
     struct rp_lines *lines = op->lines;
-    const unsigned dst_count = all_outputs ? lines->size : 1;
+    const struct outputs outputs = outputs_of(op, part);
+    const unsigned dst_count = outputs.count;
     const uint64_t arrays = (uint64_t)lines->size + dst_count;
     const uint64_t piece = piece_bytes(budget_bytes, arrays);
     reduce_fn *const reduce = streams(op) ? rp_reduce_stream : rp_reduce;
     uint64_t spent = 0;
-    rp_status st = point(op, part.start + op->offset, all_outputs);
+    rp_status st = point(op, part.start + op->offset, &outputs);
     if (st != RP_OK) {
         return st;
-    }
-    if (!all_outputs) {
-        lines->dsts[0] = op->recv + op->offset;
     }
     while (op->offset < part.bytes) {
         if (spent >= budget_bytes && spent != 0) {
@@ -156,20 +177,25 @@ static rp_status fold(struct rp_aiv_op *op, struct rp_slice part, bool all_outpu
     return rp_lines_check(lines, op->seq); // after the last access too
 }
 
-// Copies rank q's input to `dst`, from op->offset on. `*spent` counts against the budget.
-static rp_status pull(struct rp_aiv_op *op, uint32_t q, uint8_t *dst, uint64_t budget_bytes,
-        uint64_t *spent, bool *progress)
+// Copies `block` of rank q's input to `dst`, from op->offset on. `*spent` counts
+// against the budget.
+static rp_status pull(struct rp_aiv_op *op, uint32_t q, struct rp_slice block, uint8_t *dst,
+        uint64_t budget_bytes, uint64_t *spent, bool *progress)
 {
     const uint8_t *src = NULL;
+    if (block.bytes == 0) {
+        return RP_OK;
+    }
     rp_status st = locate_send(op, q, &src);
     if (st != RP_OK) {
         return st;
     }
+    src += block.start;
     if (src == dst) {
         return RP_OK; // in place
     }
     void (*const copy)(void *, const void *, size_t) = streams(op) ? rp_copy_stream : rp_copy;
-    while (op->offset < op->block_bytes) {
+    while (op->offset < block.bytes) {
         if (*spent >= budget_bytes && *spent != 0) {
             return RP_AGAIN;
         }
@@ -177,7 +203,7 @@ static rp_status pull(struct rp_aiv_op *op, uint32_t q, uint8_t *dst, uint64_t b
         if (st != RP_OK) {
             return st;
         }
-        const uint64_t bytes = rp_min_u64(op->block_bytes - op->offset, PIECE_BYTES_MAX);
+        const uint64_t bytes = rp_min_u64(block.bytes - op->offset, PIECE_BYTES_MAX);
         copy(dst + op->offset, src + op->offset, bytes);
         op->offset += bytes;
         *spent += 2 * bytes;
@@ -186,14 +212,15 @@ static rp_status pull(struct rp_aiv_op *op, uint32_t q, uint8_t *dst, uint64_t b
     return RP_OK;
 }
 
-static rp_status pull_all(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+static rp_status pull_all(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, bool *progress)
 {
     const struct rp_lines *lines = op->lines;
     uint64_t spent = 0;
     for (; op->peer < lines->size; op->peer++) {
         const uint32_t q = (lines->rank + 1 + op->peer) % lines->size;
-        const rp_status st =
-                pull(op, q, op->recv + q * op->block_bytes, budget_bytes, &spent, progress);
+        const struct rp_slice to = rp_aiv_block(op, q);
+        const struct rp_slice from = { .start = at, .bytes = to.bytes };
+        const rp_status st = pull(op, q, from, op->recv + to.start, budget_bytes, &spent, progress);
         if (st != RP_OK) {
             return st;
         }
@@ -202,31 +229,35 @@ static rp_status pull_all(struct rp_aiv_op *op, uint64_t budget_bytes, bool *pro
     return rp_lines_check(op->lines, op->seq); // after the last access too
 }
 
-static rp_status pull_root(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+static rp_status pull_root(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, bool *progress)
 {
     uint64_t spent = 0;
-    if (op->record.root == op->lines->rank) {
-        return RP_OK;
-    }
-    const rp_status st = pull(op, op->record.root, op->recv, budget_bytes, &spent, progress);
+    const struct rp_slice from = { .start = at, .bytes = op->block_bytes };
+    const rp_status st = pull(op, op->record.root, from, op->recv, budget_bytes, &spent, progress);
     return st == RP_OK ? rp_lines_check(op->lines, op->seq) : st;
 }
 
 rp_status rp_aiv_zero_copy_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
 {
     const uint32_t rank = op->lines->rank;
+    const uint64_t own_block = rank * op->block_bytes;
     switch ((enum rp_op_kind)op->record.op) {
     case RP_OP_ALL_REDUCE:
-        return fold(op, rp_aiv_slice(op->block_bytes, rank, op->lines->size), true, budget_bytes,
-                progress);
+    case RP_OP_REDUCE:
+        return fold(
+                op, rp_aiv_slice(op->block_bytes, rank, op->lines->size), budget_bytes, progress);
     case RP_OP_REDUCE_SCATTER:
-        return fold(op,
-                (struct rp_slice){ .start = rank * op->block_bytes, .bytes = op->block_bytes },
-                false, budget_bytes, progress);
+    case RP_OP_REDUCE_SCATTER_V:
+        return fold(op, rp_aiv_block(op, rank), budget_bytes, progress);
     case RP_OP_ALL_GATHER:
-        return pull_all(op, budget_bytes, progress);
+    case RP_OP_ALL_GATHER_V:
+        return pull_all(op, 0, budget_bytes, progress);
+    case RP_OP_ALLTOALL:
+        return pull_all(op, own_block, budget_bytes, progress);
     case RP_OP_BROADCAST:
-        return pull_root(op, budget_bytes, progress);
+        return rp_aiv_is_root(op) ? RP_OK : pull_root(op, 0, budget_bytes, progress);
+    case RP_OP_SCATTER:
+        return pull_root(op, own_block, budget_bytes, progress);
     case RP_OP_BARRIER:
         return RP_OK;
     }

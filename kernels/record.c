@@ -11,7 +11,7 @@
 
 // Bijective, so that two records that differ in one word never meet here; the multipliers are
 // those of the splitmix64 generator.
-static uint64_t mix(uint64_t value)
+uint64_t rp_mix_u64(uint64_t value)
 {
     value ^= value >> 30;
     value *= UINT64_C(0xbf58476d1ce4e5b9);
@@ -26,9 +26,9 @@ uint64_t rp_record_digest(const struct rp_record *record)
                           (uint64_t)record->dtype << 8 | record->reduce;
     const uint64_t choice = (uint64_t)record->expansion << 16 | (uint64_t)record->algorithm << 8 |
                             record->determinism;
-    uint64_t digest = mix(choice + 1);
-    digest = mix(digest ^ call);
-    digest = mix(digest ^ record->count);
+    uint64_t digest = rp_mix_u64(choice + 1);
+    digest = rp_mix_u64(digest ^ call);
+    digest = rp_mix_u64(digest ^ record->count);
     return digest != 0 ? digest : 1;
 }
 
@@ -39,10 +39,20 @@ const char *rp_op_kind_name(unsigned op)
         return "Broadcast";
     case RP_OP_ALL_REDUCE:
         return "AllReduce";
+    case RP_OP_REDUCE:
+        return "Reduce";
     case RP_OP_ALL_GATHER:
         return "AllGather";
     case RP_OP_REDUCE_SCATTER:
         return "ReduceScatter";
+    case RP_OP_ALLTOALL:
+        return "AlltoAll";
+    case RP_OP_SCATTER:
+        return "Scatter";
+    case RP_OP_ALL_GATHER_V:
+        return "AllGatherV";
+    case RP_OP_REDUCE_SCATTER_V:
+        return "ReduceScatterV";
     case RP_OP_BARRIER:
         return "Barrier";
     default:
@@ -93,7 +103,13 @@ static bool has_elements(unsigned op)
 
 static bool reduces(unsigned op)
 {
-    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER;
+    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE_SCATTER || op == RP_OP_REDUCE ||
+           op == RP_OP_REDUCE_SCATTER_V;
+}
+
+static bool is_rooted(unsigned op)
+{
+    return op == RP_OP_BROADCAST || op == RP_OP_SCATTER || op == RP_OP_REDUCE;
 }
 
 static const char *name_of(const char *const *names, size_t count, unsigned value)
@@ -155,14 +171,17 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     const unsigned op = record->op;
     append(&out, "%s #%" PRIu64, rp_op_kind_name(op), record->seq % RP_SEQ_BASE_UNIT);
     if (has_elements(op)) {
-        append(&out, ", count %" PRIu64, record->count);
+        append(&out, ", %s %" PRIu64, rp_op_has_table(op) ? "largest count" : "count",
+                record->count);
         append_name(&out, dtype_names, RP_ARRAY_LENGTH(dtype_names), record->dtype, "type");
     }
     if (reduces(op)) {
         append_name(&out, reduce_names, RP_ARRAY_LENGTH(reduce_names), record->reduce, "reduction");
     }
-    if (op == RP_OP_BROADCAST) {
+    if (is_rooted(op)) {
         append(&out, ", root %" PRIu32, record->root);
+    } else if (rp_op_has_table(op)) {
+        append(&out, ", table %08" PRIx32, record->root);
     }
     append_name(&out, expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion,
             "expansion");
@@ -190,6 +209,9 @@ uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_BARRIER:
         return 0;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
+    case RP_OP_SCATTER:
+    case RP_OP_ALLTOALL:
         return one_buffer_bytes(record) * ranks;
     default:
         return one_buffer_bytes(record);
@@ -202,8 +224,22 @@ uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_BARRIER:
         return 0;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
+    case RP_OP_ALLTOALL:
         return one_buffer_bytes(record) * ranks;
     default:
         return one_buffer_bytes(record);
     }
+}
+
+uint64_t rp_record_input_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks)
+{
+    const bool none = record->op == RP_OP_SCATTER && record->root != rank;
+    return none ? 0 : rp_record_send_bytes(record, ranks);
+}
+
+uint64_t rp_record_output_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks)
+{
+    const bool none = record->op == RP_OP_REDUCE && record->root != rank;
+    return none ? 0 : rp_record_recv_bytes(record, ranks);
 }

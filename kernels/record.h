@@ -11,6 +11,7 @@
  */
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,13 @@
 enum rp_op_kind {
     RP_OP_BROADCAST = 1,
     RP_OP_ALL_REDUCE = 2,
+    RP_OP_REDUCE = 3,
     RP_OP_ALL_GATHER = 6,
     RP_OP_REDUCE_SCATTER = 7,
+    RP_OP_ALLTOALL = 10,
+    RP_OP_SCATTER = 12,
+    RP_OP_ALL_GATHER_V = 16,
+    RP_OP_REDUCE_SCATTER_V = 17,
     RP_OP_BARRIER = 103,
 };
 
@@ -52,11 +58,11 @@ enum rp_buffer_class {
 struct rp_record {
     uint64_t digest;      /* rp_record_digest(): what must be equal on all ranks; 0: not yet made */
     uint64_t seq;         /* communicator sequence number, filled at run time */
-    uint64_t count;       /* elements, as the API call counts them */
+    uint64_t count;       /* elements, as the API call counts them; of a table: the largest */
     uint64_t send_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
     uint64_t recv_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
     uint64_t graph;       /* id of the graph that replays it; 0: an eager call */
-    uint32_t root;        /* rank; 0 where the operator has none */
+    uint32_t root;        /* rank, or hash of a table; 0 where the operator has neither */
     uint16_t op;          /* enum rp_op_kind */
     uint8_t dtype;        /* enum rp_dtype */
     uint8_t reduce;       /* enum rp_reduce_op; 0 where nothing is reduced */
@@ -69,7 +75,7 @@ struct rp_record {
 static_assert(sizeof(struct rp_record) == RP_CACHELINE, "one record, one line");
 
 /* Enough for any text that rp_record_describe() makes. */
-#define RP_RECORD_TEXT_BYTES 192
+#define RP_RECORD_TEXT_BYTES 224
 
 /**
  * rp_record_digest: 64-bit hash of the fields that all ranks must agree on
@@ -85,6 +91,15 @@ uint64_t rp_record_digest(const struct rp_record *record);
  */
 void rp_record_describe(const struct rp_record *record, char *text, size_t bytes);
 
+/** rp_op_has_table: whether the operator's blocks differ by a table (kernels/counts.h). */
+static inline bool rp_op_has_table(unsigned op)
+{
+    return op == RP_OP_ALL_GATHER_V || op == RP_OP_REDUCE_SCATTER_V;
+}
+
+/** rp_mix_u64: a bijection that spreads every bit of `value`; what digests are made of. */
+uint64_t rp_mix_u64(uint64_t value);
+
 /** rp_op_kind_name: "AllReduce"; "unknown operator" for any other value. */
 const char *rp_op_kind_name(unsigned op);
 
@@ -98,11 +113,21 @@ struct rp_record_words {
 struct rp_record_words rp_record_words(const struct rp_record *record);
 
 /**
- * rp_record_send_bytes, rp_record_recv_bytes: bytes of the owner's send and
- * receive buffer for `ranks` ranks. Counts were checked at the API, so the
- * products fit 64 bits.
+ * rp_record_send_bytes, rp_record_recv_bytes: bytes of a send and of a receive
+ * buffer for `ranks` ranks, the same for all of them: of a scatter's input and a
+ * reduce's output, which the root alone has, too; as if every block of a table
+ * were as large as the largest. Counts were checked at the API, so the products
+ * fit 64 bits.
  */
 uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks);
 uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks);
+
+/**
+ * rp_record_input_bytes, rp_record_output_bytes: the same of rank `rank`'s own
+ * buffers: 0 for one that the operator never looks at there. A broadcast's only
+ * buffer is both everywhere.
+ */
+uint64_t rp_record_input_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks);
+uint64_t rp_record_output_bytes(const struct rp_record *record, uint32_t rank, uint32_t ranks);
 
 #endif

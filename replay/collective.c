@@ -35,8 +35,8 @@ static void hold_buffers(struct rp_coll_run *run, const struct rp_op *op, bool h
     struct rp_comm *comm = op->comm;
     void (*change)(struct rp_arena *, const void *, size_t) =
             hold ? rp_arena_hold : rp_arena_unhold;
-    change(comm->arena, op->send, rp_record_send_bytes(&op->record, comm->size));
-    change(comm->arena, op->recv, rp_record_recv_bytes(&op->record, comm->size));
+    change(comm->arena, op->send, rp_input_bytes(&op->record, op->counts, comm->rank, comm->size));
+    change(comm->arena, op->recv, rp_output_bytes(&op->record, op->counts, comm->rank, comm->size));
     run->held = hold;
 }
 
@@ -113,6 +113,15 @@ static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp
     return give_up(run, op, step);
 }
 
+// A barrier waits as long as it takes.
+static uint64_t limit_ns(const struct rp_op *op)
+{
+    const struct rp_comm_settings *settings = &op->comm->settings;
+    return op->record.op == RP_OP_BARRIER ? 0
+           : is_aiv(op)                   ? settings->aiv_timeout_ns
+                                          : settings->exec_timeout_ns;
+}
+
 static rp_status time_out(
         struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step)
 {
@@ -179,7 +188,8 @@ static rp_status linger(struct rp_coll_run *run, const struct rp_op *op, struct 
     }
     rp_comm_check(op->comm, step->now_ns);
     rp_status st = look_at_all(run, op);
-    if (st == RP_OK && op->timeout_ns != 0 && waited_ns >= op->timeout_ns) {
+    const uint64_t limit = limit_ns(op);
+    if (st == RP_OK && limit != 0 && waited_ns >= limit) {
         return time_out(run, op, step);
     }
     if (st == RP_OK && !is_aiv(op) && run->seq != 0 &&
@@ -200,6 +210,7 @@ static void begin(struct rp_coll_run *run, const struct rp_op *op, struct rp_col
     if (is_aiv(op)) {
         rp_aiv_begin(&run->u.aiv, &comm->lines, step->reduce, &comm->settings.tuning, &op->record,
                 op->send, op->recv);
+        rp_aiv_set_counts(&run->u.aiv, op->counts);
     } else {
         run->u.hts = (struct rp_hts_run){ 0 };
     }

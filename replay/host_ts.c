@@ -47,10 +47,40 @@ static const struct rp_task_list *round_list(const struct rp_op *op, uint64_t ro
     return round == full ? op->tail : NULL;
 }
 
+// By a table a block lies where that says, but the buffer with one block alone has it at its start.
+static uint64_t block_off(const struct walk *walk, const struct rp_ht_addr *at)
+{
+    const struct rp_op *op = walk->op;
+    if (op->counts == NULL) {
+        return at->block * op->record.count * walk->element_bytes;
+    }
+    const enum rp_ht_base many = op->record.op == RP_OP_ALL_GATHER_V ? RP_HT_RECV : RP_HT_SEND;
+    return at->base == many ? rp_counts_place(op->counts, at->block) * walk->element_bytes : 0;
+}
+
 static uint64_t buffer_off(const struct walk *walk, const struct rp_ht_addr *at)
 {
-    const uint64_t block_bytes = walk->op->record.count * walk->element_bytes;
-    return at->block * block_bytes + walk->round_off + at->off;
+    return block_off(walk, at) + walk->round_off + at->off;
+}
+
+// The bytes of a task. Lists are made for the largest block; of a smaller one less is left in a
+// round, or nothing. The user's buffer in the task tells which block it is; between windows it may
+// move more than there is, into a place that nobody reads.
+static uint64_t task_bytes(const struct walk *walk, const struct rp_ht_task *task)
+{
+    const struct rp_counts *counts = walk->op->counts;
+    if (counts == NULL) {
+        return task->bytes;
+    }
+    const struct rp_ht_addr *user = task->src.base <= RP_HT_RECV   ? &task->src
+                                    : task->dst.base <= RP_HT_RECV ? &task->dst
+                                                                   : NULL;
+    if (user == NULL) {
+        return task->bytes;
+    }
+    const uint64_t block_bytes = counts->at[user->block] * walk->element_bytes;
+    const uint64_t begin = walk->round_off + user->off;
+    return rp_min_u64(task->bytes, block_bytes - rp_min_u64(block_bytes, begin));
 }
 
 static const uint8_t *source(const struct walk *walk, const struct rp_ht_addr *at)
@@ -91,21 +121,28 @@ static rp_status advance(struct walk *walk, uint64_t bytes, uint64_t total, uint
 static rp_status task_copy(struct walk *walk, const struct rp_ht_task *task)
 {
     const uint64_t done = walk->run->done_bytes;
-    const uint64_t bytes = rp_min_u64(task->bytes - done, walk->budget_bytes);
-    const uint8_t *src = source(walk, &task->src);
-    uint8_t *dst = target(walk, &task->dst);
-    if (bytes != 0 && src != dst) {
-        rp_copy(dst + done, src + done, bytes);
+    const uint64_t total = task_bytes(walk, task);
+    const uint64_t bytes = rp_min_u64(total - done, walk->budget_bytes);
+    if (bytes != 0) { // else the block is empty, and may have no buffer
+        const uint8_t *src = source(walk, &task->src);
+        uint8_t *dst = target(walk, &task->dst);
+        if (src != dst) {
+            rp_copy(dst + done, src + done, bytes);
+        }
     }
-    return advance(walk, bytes, task->bytes, bytes);
+    return advance(walk, bytes, total, bytes);
 }
 
 static rp_status task_reduce(struct walk *walk, const struct rp_ht_task *task)
 {
     const uint32_t inputs = task->fold_count;
     const uint64_t done = walk->run->done_bytes;
+    const uint64_t total = task_bytes(walk, task);
     uint64_t bytes = rp_max_u64(walk->budget_bytes / inputs, walk->element_bytes);
-    bytes = rp_min_u64(task->bytes - done, bytes - bytes % walk->element_bytes);
+    bytes = rp_min_u64(total - done, bytes - bytes % walk->element_bytes);
+    if (bytes == 0) {
+        return advance(walk, 0, total, 0); // an empty block, which may have no buffer
+    }
     const uint8_t *window = walk->lines->peer[walk->lines->rank].window_in + task->fold_off + done;
     const void **srcs = walk->lines->srcs;
     assert(inputs <= walk->lines->size);
@@ -117,14 +154,15 @@ static rp_status task_reduce(struct walk *walk, const struct rp_ht_task *task)
     const struct rp_record *record = &walk->op->record;
     rp_reduce(walk->reduce, (enum rp_dtype)record->dtype, (enum rp_reduce_op)record->reduce, &dst,
             1, srcs, inputs, bytes / walk->element_bytes);
-    return advance(walk, bytes, task->bytes, bytes * inputs);
+    return advance(walk, bytes, total, bytes * inputs);
 }
 
 static rp_status task_put(struct walk *walk, const struct rp_ht_task *task)
 {
     struct rp_channel *channel = walk->op->comm->channel[task->peer];
     const uint64_t done = walk->run->done_bytes;
-    const uint64_t bytes = rp_min_u64(task->bytes - done, walk->budget_bytes);
+    const uint64_t total = task_bytes(walk, task);
+    const uint64_t bytes = rp_min_u64(total - done, walk->budget_bytes);
     if (bytes != 0) {
         const enum rp_window window = task->dst.base == RP_HT_WIN_IN ? RP_WINDOW_IN : RP_WINDOW_OUT;
         const rp_status st = rp_channel_put(
@@ -134,7 +172,7 @@ static rp_status task_put(struct walk *walk, const struct rp_ht_task *task)
             return st;
         }
     }
-    return advance(walk, bytes, task->bytes, bytes);
+    return advance(walk, bytes, total, bytes);
 }
 
 static rp_status task_signal(struct walk *walk, const struct rp_ht_task *task)

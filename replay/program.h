@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "kernels/record.h"
+#include "kernels/counts.h"
 #include "replay/task_list.h"
 
 struct rp_comm;
@@ -152,11 +152,12 @@ struct rp_op {
     struct rp_comm *comm;            /* referenced by whoever holds the op */
     const struct rp_task_list *list; /* HOST_TS: full rounds; NULL for AIV */
     const struct rp_task_list *tail; /* HOST_TS: the last, shorter round; NULL if there is none */
+    const struct rp_counts *counts;  /* of an operator whose blocks differ; NULL for the others */
     const void *send;
     void *recv;
-    uint64_t timeout_ns; /* 0: none */
     struct rp_record record;
 };
+static_assert(sizeof(struct rp_op) == 112, "what a million collectives of a graph cost");
 
 /* A sub-graph of a conditional: lanes and edges that are begun anew each time it runs. */
 struct rp_sub {

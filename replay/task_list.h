@@ -35,7 +35,8 @@ enum rp_ht_base {
 struct rp_ht_addr {
     uint8_t base; /* enum rp_ht_base */
     uint8_t reserved[3];
-    uint32_t block; /* SEND, RECV only: block index; the stride is the op's block in bytes */
+    uint32_t block; /* SEND, RECV only: block index; the stride is the op's block in bytes, or a
+                       table says where it lies and how much of the task there is */
     uint64_t off;   /* bytes */
 };
 

@@ -30,15 +30,19 @@ extern "C" {
 /** A collective. All members must be set for aclmdlRITaskSetParams(); change a copy of what
  * aclmdlRITaskGetParams() gave. */
 struct reprise_collective_args {
-    HcclCMDType op;        /**< the operator; cannot change */
-    HcclDataType dataType; /**< cannot change */
-    HcclReduceOp reduceOp; /**< cannot change; HCCL_REDUCE_RESERVED where nothing is reduced */
-    uint32_t root;         /**< cannot change; 0 where there is none */
-    HcclComm comm;         /**< cannot change */
-    void *sendBuf;         /**< broadcast: its only buffer; NULL for a barrier */
-    void *recvBuf;         /**< broadcast: the same as sendBuf; NULL for a barrier */
-    uint64_t count;        /**< elements, as the operator's call counts them; not 0 */
-    uint64_t rsv[8];       /**< room for operators to come; 0 */
+    HcclCMDType op;         /**< the operator; cannot change */
+    HcclDataType dataType;  /**< cannot change */
+    HcclReduceOp reduceOp;  /**< cannot change; HCCL_REDUCE_RESERVED where nothing is reduced */
+    uint32_t root;          /**< cannot change; 0 where there is none */
+    HcclComm comm;          /**< cannot change */
+    void *sendBuf;          /**< broadcast: its only buffer; NULL for a barrier */
+    void *recvBuf;          /**< broadcast: the same as sendBuf; NULL for a barrier */
+    uint64_t count;         /**< elements, as the operator's call counts them; not 0, unless it is
+                             * the own block of a table */
+    const uint64_t *counts; /**< AllGatherV, ReduceScatterV: of every rank's block; else NULL. What
+                             * aclmdlRITaskGetParams() gives is valid until the task changes */
+    const uint64_t *displs; /**< likewise: where the blocks lie */
+    uint64_t rsv[6];        /**< room for operators to come; 0 */
 };
 
 /**

@@ -17,7 +17,15 @@
 
 static const uint32_t ranks_of[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16 };
 static const uint16_t ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_ALL_GATHER,
-    RP_OP_BROADCAST };
+    RP_OP_BROADCAST, RP_OP_REDUCE, RP_OP_SCATTER, RP_OP_ALLTOALL, RP_OP_ALL_GATHER_V,
+    RP_OP_REDUCE_SCATTER_V };
+#define OPS RP_ARRAY_LENGTH(ops)
+
+// A ring has nothing to offer for an all-to-all.
+static bool exists(uint16_t op, int algorithm)
+{
+    return algorithm != RP_ALGORITHM_RING || op != RP_OP_ALLTOALL;
+}
 
 static void describe(const struct list_sim_op *op, uint32_t ranks)
 {
@@ -63,8 +71,8 @@ static void check_counts(struct list_sim_op op, uint32_t ranks, uint64_t window)
 static void check_algorithm(enum rp_algorithm algorithm, uint64_t window_per_rank)
 {
     for (size_t i = 0; i < RP_ARRAY_LENGTH(ranks_of); i++) {
-        for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
-            for (int in_place = 0; in_place < 2; in_place++) {
+        for (size_t o = 0; o < OPS; o++) {
+            for (int in_place = 0; in_place < 2 && exists(ops[o], (int)algorithm); in_place++) {
                 const struct list_sim_op op = {
                     .op = ops[o],
                     .dtype = RP_DTYPE_INT32,
@@ -92,14 +100,16 @@ Test(expand, ring_is_right_in_any_order, .timeout = 120)
 Test(expand, large_slices_are_cut_between_lines, .timeout = 120)
 {
     static const uint8_t types[] = { RP_DTYPE_INT8, RP_DTYPE_INT16, RP_DTYPE_UINT64 };
-    for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
+    for (size_t o = 0; o < OPS; o++) {
         for (size_t t = 0; t < RP_ARRAY_LENGTH(types); t++) {
             for (uint32_t ranks = 2; ranks <= 5; ranks++) {
                 struct list_sim_op op = { .op = ops[o], .dtype = types[t], .count = 70001 };
                 op.algorithm = RP_ALGORITHM_MESH;
                 check_one(&op, ranks, ranks * 8192, t);
                 op.algorithm = RP_ALGORITHM_RING;
-                check_one(&op, ranks, ranks * 20000, t);
+                if (exists(op.op, op.algorithm)) {
+                    check_one(&op, ranks, ranks * 20000, t);
+                }
             }
         }
     }
@@ -116,6 +126,11 @@ Test(expand, mesh_folds_in_rank_order, .timeout = 60)
                 .count = 301 };
             check_one(&op, ranks, ranks * 256, t);
             op.op = RP_OP_REDUCE_SCATTER;
+            check_one(&op, ranks, ranks * 256, t);
+            op.op = RP_OP_REDUCE_SCATTER_V;
+            check_one(&op, ranks, ranks * 256, t);
+            op.op = RP_OP_REDUCE;
+            op.root = ranks / 2;
             check_one(&op, ranks, ranks * 256, t);
         }
     }
@@ -164,15 +179,17 @@ Test(expand, operators_of_all_shapes_follow_each_other, .timeout = 120)
         const uint32_t count = 24;
         srand((unsigned)seed);
         for (uint32_t i = 0; i < count; i++) {
-            const unsigned pick = (unsigned)rand() % 5;
+            const unsigned pick = (unsigned)rand() % (OPS + 1);
+            const bool barrier = pick == OPS;
+            const bool ring = !barrier && exists(ops[pick], RP_ALGORITHM_RING) && rand() % 2;
             const struct list_sim_op op = {
-                .op = pick < 4 ? ops[pick] : RP_OP_BARRIER,
+                .op = barrier ? RP_OP_BARRIER : ops[pick],
                 .dtype = rand() % 2 ? RP_DTYPE_INT16 : RP_DTYPE_UINT64,
                 .reduce = (uint8_t)(rand() % RP_REDUCE_OPS),
-                .algorithm = pick < 4 && rand() % 2 ? RP_ALGORITHM_RING : RP_ALGORITHM_MESH,
+                .algorithm = ring ? RP_ALGORITHM_RING : RP_ALGORITHM_MESH,
                 .in_place = rand() % 2 != 0,
                 .root = (uint32_t)rand() % ranks,
-                .count = pick < 4 ? 1 + (uint64_t)rand() % 700 : 1,
+                .count = barrier ? 1 : 1 + (uint64_t)rand() % 700,
             };
             cr_assert(list_sim_add(sim, &op));
         }
@@ -188,8 +205,8 @@ Test(expand, operators_of_all_shapes_follow_each_other, .timeout = 120)
 Test(expand, nothing_touches_more_than_the_head_of_a_large_window)
 {
     for (uint32_t ranks = 2; ranks <= 9; ranks++) {
-        for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
-            for (int a = RP_ALGORITHM_MESH; a <= RP_ALGORITHM_RING; a++) {
+        for (size_t o = 0; o < OPS; o++) {
+            for (int a = RP_ALGORITHM_MESH; a <= RP_ALGORITHM_RING && exists(ops[o], a); a++) {
                 struct rp_expand_request request = { .op = ops[o],
                     .dtype = RP_DTYPE_FP32,
                     .algorithm = (uint8_t)a,
@@ -241,7 +258,37 @@ Test(expand, an_operator_without_the_algorithm_is_refused)
         .window_bytes = 4096 };
     struct rp_task_list *list = NULL;
     cr_assert(eq(int, rp_expand(&request, &list), RP_ENOTSUP));
+    request.op = RP_OP_ALLTOALL;
+    cr_assert(eq(int, rp_expand(&request, &list), RP_ENOTSUP));
     cr_assert(zero(ptr, list));
+}
+
+// Block by block from the root's next rank on, rounded at every step.
+Test(expand, ring_reduces_from_the_roots_next_rank_on, .timeout = 60)
+{
+    static const uint8_t types[] = { RP_DTYPE_BFP16, RP_DTYPE_FP32 };
+    for (size_t t = 0; t < RP_ARRAY_LENGTH(types); t++) {
+        for (uint32_t ranks = 2; ranks <= 8; ranks++) {
+            const enum rp_dtype dtype = (enum rp_dtype)types[t];
+            const size_t bytes = 9 * rp_dtype_bytes(dtype);
+            const struct list_sim_op op = { .op = RP_OP_REDUCE,
+                .dtype = types[t],
+                .algorithm = RP_ALGORITHM_RING,
+                .root = ranks / 2,
+                .count = 9 };
+            struct list_sim *sim = list_sim_create(ranks, 4096, ranks);
+            cr_assert(list_sim_add(sim, &op));
+            cr_assert(list_sim_run(sim));
+            uint8_t want[9 * 8];
+            memcpy(want, list_sim_input(sim, 0, (op.root + 1) % ranks), bytes);
+            for (uint32_t step = 2; step <= ranks; step++) {
+                const void *srcs[2] = { want, list_sim_input(sim, 0, (op.root + step) % ranks) };
+                oracle_reduce(dtype, RP_REDUCE_SUM, srcs, 2, want, op.count);
+            }
+            cr_assert(eq(int, memcmp(want, list_sim_output(sim, 0, op.root), bytes), 0));
+            list_sim_destroy(sim);
+        }
+    }
 }
 
 Test(expand, every_failed_allocation_is_reported)

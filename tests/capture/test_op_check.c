@@ -57,7 +57,7 @@ static void teardown(void)
 
 TestSuite(op_check, .init = setup, .fini = teardown, .timeout = 60);
 
-// One call with all that an operator can take; op 0 to 3.
+// One call with all that an operator can take.
 struct call {
     int op;
     void *send, *recv;
@@ -71,8 +71,11 @@ struct call {
 enum {
     ALL_REDUCE,
     REDUCE_SCATTER,
-    ALL_GATHER,
+    REDUCE,
+    ALL_GATHER, // from here on nothing is reduced
     BROADCAST,
+    SCATTER,
+    ALLTOALL,
     OPS,
 };
 
@@ -99,6 +102,12 @@ static int run(const struct call *c)
         return HcclReduceScatter(c->send, c->recv, c->count, dtype, reduce, c->comm, c->stream);
     case ALL_GATHER:
         return HcclAllGather(c->send, c->recv, c->count, dtype, c->comm, c->stream);
+    case REDUCE:
+        return HcclReduce(c->send, c->recv, c->count, dtype, reduce, c->root, c->comm, c->stream);
+    case SCATTER:
+        return HcclScatter(c->send, c->recv, c->count, dtype, c->root, c->comm, c->stream);
+    case ALLTOALL:
+        return HcclAlltoAll(c->send, c->count, dtype, c->recv, c->count, dtype, c->comm, c->stream);
     default:
         return HcclBroadcast(c->send, c->count, dtype, c->root, c->comm, c->stream);
     }
@@ -137,7 +146,7 @@ Test(op_check, null_pointers_come_first)
         struct call c = good(op);
         c.count = UINT64_MAX;
         c.dtype = 99;
-        c.root = 99;
+        c.root = op == SCATTER ? 0 : 99; // its input is the root's alone
         c.send = NULL;
         refused(&c, HCCL_E_PTR, op == BROADCAST ? "buf" : "sendBuf");
         c.send = send;
@@ -212,7 +221,7 @@ Test(op_check, types_are_those_that_can_be_moved_or_reduced)
         }
         for (size_t i = 0; i < RP_ARRAY_LENGTH(opaque); i++) {
             c.dtype = opaque[i];
-            if (op == ALL_GATHER || op == BROADCAST) {
+            if (op >= ALL_GATHER) {
                 cr_assert(eq(int, run(&c), HCCL_SUCCESS), "op %d, type %d", op, c.dtype);
             } else {
                 refused(&c, HCCL_E_NOT_SUPPORT, "dataType");
@@ -228,7 +237,7 @@ Test(op_check, types_are_those_that_can_be_moved_or_reduced)
 
 Test(op_check, reductions_are_four)
 {
-    for (int op = ALL_REDUCE; op <= REDUCE_SCATTER; op++) {
+    for (int op = ALL_REDUCE; op <= REDUCE; op++) {
         struct call c = good(op);
         for (c.reduce = 0; c.reduce < 4; c.reduce++) {
             cr_assert(eq(int, run(&c), HCCL_SUCCESS));
@@ -247,13 +256,47 @@ Test(op_check, reductions_are_four)
 
 Test(op_check, a_root_is_a_rank)
 {
-    struct call c = good(BROADCAST);
-    c.root = 1;
-    refused(&c, HCCL_E_PARA, "root");
-    c.root = UINT32_MAX;
-    refused(&c, HCCL_E_PARA, "root");
-    c.dtype = 13; // the type is looked at first
-    refused(&c, HCCL_E_NOT_SUPPORT, "dataType");
+    static const int rooted[] = { BROADCAST, REDUCE, SCATTER };
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(rooted); i++) {
+        struct call c = good(rooted[i]);
+        c.root = 1;
+        refused(&c, HCCL_E_PARA, "root");
+        c.root = UINT32_MAX;
+        refused(&c, HCCL_E_PARA, "root");
+        c.dtype = 13; // the type is looked at first
+        refused(&c, HCCL_E_NOT_SUPPORT, "dataType");
+    }
+}
+
+Test(op_check, an_all_to_all_says_everything_twice)
+{
+    (void)aclGetRecentErrMsg();
+    code(HcclAlltoAll(send, 8, FP32, recv, 7, FP32, comm, stream), HCCL_E_PARA);
+    cr_assert(strstr(error_text(), "sendCount 8") != NULL);
+    code(HcclAlltoAll(send, 0, FP32, recv, 7, FP32, comm, stream), HCCL_E_PARA);
+    code(HcclAlltoAll(send, 7, FP32, recv, 0, FP32, comm, stream), HCCL_E_PARA);
+    (void)aclGetRecentErrMsg();
+    code(HcclAlltoAll(send, 8, FP32, recv, 8, HCCL_DATA_TYPE_INT32, comm, stream), HCCL_E_PARA);
+    cr_assert(strstr(error_text(), "recvType 2") != NULL);
+    code(HcclAlltoAll(send, 0, FP32, NULL, 7, FP32, comm, stream), HCCL_E_PTR); // NULL comes first
+    code(HcclAlltoAll(NULL, 0, FP32, NULL, 0, HCCL_DATA_TYPE_INT32, NULL, NULL), HCCL_SUCCESS);
+    // 11 of one type are as many bytes as 11 of another: nothing but the arguments tells.
+    code(HcclAlltoAll(send, 8, HCCL_DATA_TYPE_INT32, recv, 8, FP32, comm, stream), HCCL_E_PARA);
+}
+
+Test(op_check, an_all_to_all_has_two_buffers)
+{
+    struct call c = good(ALLTOALL);
+    c.recv = c.send;
+    refused(&c, HCCL_E_PARA, "the same buffer");
+    c.recv = (char *)c.send + 4;
+    refused(&c, HCCL_E_PARA, "overlap");
+    for (int op = 0; op < ALLTOALL; op++) { // of one rank, the block is the whole
+        c = good(op);
+        c.recv = c.send;
+        cr_assert(eq(int, run(&c), HCCL_SUCCESS), "op %d", op);
+    }
+    ok(aclrtSynchronizeStream(stream));
 }
 
 Test(op_check, a_stream_is_on_the_communicators_device)

@@ -85,8 +85,8 @@ Test(select, an_operator_that_is_not_built_is_not_supported)
     struct rp_comm comm = make_comm(0, -1, true);
     enum rp_expansion expansion;
     enum rp_algorithm algorithm;
-    cr_assert(zero(ptr, (void *)(uintptr_t)rp_matrix_row(3)));
-    cr_assert(eq(int, rp_select(&comm, 3, 0, &expansion, &algorithm), RP_ENOTSUP));
+    cr_assert(zero(ptr, (void *)(uintptr_t)rp_matrix_row(11)));
+    cr_assert(eq(int, rp_select(&comm, 11, 0, &expansion, &algorithm), RP_ENOTSUP));
 }
 
 static enum rp_algorithm algorithm_of(const char *text, unsigned op, unsigned determinism)
@@ -108,8 +108,9 @@ static enum rp_algorithm algorithm_of(const char *text, unsigned op, unsigned de
 Test(select, the_algorithm_follows_hccl_algo_at_level_0)
 {
     static const unsigned ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_ALL_GATHER,
-        RP_OP_BROADCAST };
-    static const char *const names[] = { "allreduce", "reducescatter", "allgather", "broadcast" };
+        RP_OP_BROADCAST, RP_OP_REDUCE, RP_OP_SCATTER };
+    static const char *const names[] = { "allreduce", "reducescatter", "allgather", "broadcast",
+        "reduce", "scatter" };
     for (size_t i = 0; i < RP_ARRAY_LENGTH(ops); i++) {
         char text[64];
         cr_assert(eq(int, algorithm_of("", ops[i], 0), RP_ALGORITHM_MESH));
@@ -124,6 +125,11 @@ Test(select, the_algorithm_follows_hccl_algo_at_level_0)
         }
     }
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_BARRIER, 0), RP_ALGORITHM_MESH));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_ALLTOALL, 0), RP_ALGORITHM_MESH));
+    cr_assert(eq(
+            int, algorithm_of("allgather=level0:ring", RP_OP_ALL_GATHER_V, 0), RP_ALGORITHM_RING));
+    cr_assert(eq(int, algorithm_of("reducescatter=level0:ring", RP_OP_REDUCE_SCATTER_V, 0),
+            RP_ALGORITHM_RING));
 }
 
 // A ring folds each slice from another rank on: repeatable, but not the order that strict asks for.
@@ -134,4 +140,7 @@ Test(select, strict_determinism_takes_reductions_from_the_ring)
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_REDUCE_SCATTER, 2), RP_ALGORITHM_MESH));
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_ALL_GATHER, 2), RP_ALGORITHM_RING));
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_BROADCAST, 2), RP_ALGORITHM_RING));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_REDUCE, 2), RP_ALGORITHM_MESH));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_REDUCE_SCATTER_V, 2), RP_ALGORITHM_MESH));
+    cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_SCATTER, 2), RP_ALGORITHM_RING));
 }

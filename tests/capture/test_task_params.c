@@ -157,7 +157,8 @@ Test(task_params, of_a_collective)
     cr_assert(args->op == HCCL_CMD_ALLREDUCE && args->dataType == FP32 && args->reduceOp == SUM);
     cr_assert(args->root == 0 && args->comm == comm && args->count == ELEMENTS);
     cr_assert(args->sendBuf == in[0] && args->recvBuf == out[0]);
-    for (int i = 0; i < 8; i++) {
+    cr_assert(args->counts == NULL && args->displs == NULL);
+    for (int i = 0; i < 6; i++) {
         cr_assert(eq(u64, args->rsv[i], 0));
     }
     WORKS(aclmdlRIDestroy(graph));
@@ -165,34 +166,61 @@ Test(task_params, of_a_collective)
 
 Test(task_params, tell_operators_apart)
 {
+    const uint64_t seven = 7, two = 2;
     aclmdlRITask tasks[TASKS_MAX];
     WORKS(aclmdlRICaptureBegin(a, GLOBAL));
     WORKS((int)HcclBroadcast(out[0], 7, FP32, 0, comm, a));
     WORKS((int)HcclAllGather(in[0], out[0], 8, FP32, comm, a));
     WORKS((int)HcclReduceScatter(in[0], out[0], 9, FP32, HCCL_REDUCE_MAX, comm, a));
+    WORKS((int)HcclReduce(in[0], out[0], 10, FP32, HCCL_REDUCE_MIN, 0, comm, a));
+    WORKS((int)HcclScatter(in[0], out[0], 11, FP32, 0, comm, a));
+    WORKS((int)HcclAlltoAll(in[0], 9, FP32, out[0], 9, FP32, comm, a));
+    WORKS((int)HcclAllGatherV(in[0], 7, out[0], &seven, &two, FP32, comm, a));
+    WORKS((int)HcclReduceScatterV(in[0], &seven, &two, out[0], 7, FP32, SUM, comm, a));
     WORKS((int)HcclBarrier(comm, a));
-    aclmdlRI graph = end_capture(tasks, 4);
+    aclmdlRI graph = end_capture(tasks, 9);
     const struct reprise_collective_args expected[] = {
-        { HCCL_CMD_BROADCAST, FP32, HCCL_REDUCE_RESERVED, 0, comm, out[0], out[0], 7, { 0 } },
-        { HCCL_CMD_ALLGATHER, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 8, { 0 } },
-        { HCCL_CMD_REDUCE_SCATTER, FP32, HCCL_REDUCE_MAX, 0, comm, in[0], out[0], 9, { 0 } },
-        { HCCL_CMD_BARRIER, HCCL_DATA_TYPE_INT8, HCCL_REDUCE_RESERVED, 0, comm, NULL, NULL, 1,
+        { HCCL_CMD_BROADCAST, FP32, HCCL_REDUCE_RESERVED, 0, comm, out[0], out[0], 7, NULL, NULL,
                 { 0 } },
+        { HCCL_CMD_ALLGATHER, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 8, NULL, NULL,
+                { 0 } },
+        { HCCL_CMD_REDUCE_SCATTER, FP32, HCCL_REDUCE_MAX, 0, comm, in[0], out[0], 9, NULL, NULL,
+                { 0 } },
+        { HCCL_CMD_REDUCE, FP32, HCCL_REDUCE_MIN, 0, comm, in[0], out[0], 10, NULL, NULL, { 0 } },
+        { HCCL_CMD_SCATTER, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 11, NULL, NULL,
+                { 0 } },
+        { HCCL_CMD_ALLTOALL, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 9, NULL, NULL,
+                { 0 } },
+        { HCCL_CMD_ALLGATHER_V, FP32, HCCL_REDUCE_RESERVED, 0, comm, in[0], out[0], 7, &seven, &two,
+                { 0 } },
+        { HCCL_CMD_REDUCE_SCATTER_V, FP32, HCCL_REDUCE_SUM, 0, comm, in[0], out[0], 7, &seven, &two,
+                { 0 } },
+        { HCCL_CMD_BARRIER, HCCL_DATA_TYPE_INT8, HCCL_REDUCE_RESERVED, 0, comm, NULL, NULL, 1, NULL,
+                NULL, { 0 } },
     };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 9; i++) {
         aclmdlRITaskParams params = params_of(tasks[i]);
         cr_assert(eq(ptr, params.kernelTaskParams.funcHandle,
                 reprise_collective_function(expected[i].op)));
-        cr_assert(
-                eq(int, memcmp(params.kernelTaskParams.args, &expected[i], sizeof(expected[i])), 0),
-                "operator %d", (int)expected[i].op);
+        struct reprise_collective_args args =
+                *(const struct reprise_collective_args *)params.kernelTaskParams.args;
+        if (expected[i].counts != NULL) { // a copy of the table
+            cr_assert(eq(u64, *args.counts, *expected[i].counts));
+            cr_assert(eq(u64, *args.displs, *expected[i].displs));
+            args.counts = expected[i].counts;
+            args.displs = expected[i].displs;
+        }
+        cr_assert(eq(int, memcmp(&args, &expected[i], sizeof(args)), 0), "operator %d",
+                (int)expected[i].op);
         WORKS(aclmdlRITaskSetParams(tasks[i], &params)); // what was told is taken back
     }
     WORKS(aclmdlRIUpdate(graph));
     run(graph);
-    for (int e = 0; e < 9; e++) {
-        cr_assert(eq(flt, out[0][e], in[0][e]));
+    for (int e = 0; e < 7; e++) {
+        cr_assert(eq(flt, out[0][e], in[0][e + 2])); // of the ReduceScatterV
     }
+    cr_assert(eq(flt, out[0][7], in[0][5])); // of the AllGatherV
+    cr_assert(eq(flt, out[0][10], in[0][10]));
     cr_assert(eq(ptr, reprise_collective_function(HCCL_CMD_INVALID), NULL));
     cr_assert(eq(ptr, reprise_collective_function(HCCL_CMD_MAX), NULL));
     cr_assert(ne(ptr, reprise_collective_function(HCCL_CMD_BROADCAST),

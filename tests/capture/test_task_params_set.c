@@ -97,7 +97,7 @@ Test(task_params, of_values)
 Test(task_params, of_a_collective_are_checked_as_by_its_call)
 {
     aclmdlRITask task;
-    for (int what = 0; what < 17; what++) {
+    for (int what = 0; what < 18; what++) {
         aclmdlRI graph = reducing(&task);
         aclmdlRITaskParams params = params_of(task);
         struct reprise_collective_args args =
@@ -128,7 +128,7 @@ Test(task_params, of_a_collective_are_checked_as_by_its_call)
             args.comm = &args;
             break;
         case 7:
-            args.rsv[7] = 1;
+            args.rsv[5] = 1;
             break;
         case 8:
             args.count = 0;
@@ -158,6 +158,9 @@ Test(task_params, of_a_collective_are_checked_as_by_its_call)
             break;
         case 16:
             params.kernelTaskParams.funcHandle = NULL;
+            break;
+        case 17:
+            args.counts = &args.count; // an AllReduce has none
             break;
         }
         ANSWERS(code, aclmdlRITaskSetParams(task, &params));

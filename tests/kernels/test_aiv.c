@@ -92,12 +92,12 @@ static const enum oracle_op ops[] = {
     ORACLE_REDUCE_SCATTER,
     ORACLE_ALL_GATHER,
     ORACLE_BROADCAST,
+    ORACLE_REDUCE,
+    ORACLE_SCATTER,
+    ORACLE_ALLTOALL,
+    ORACLE_ALL_GATHER_V,
+    ORACLE_REDUCE_SCATTER_V,
 };
-
-static bool moves_only(enum oracle_op op)
-{
-    return op == ORACLE_ALL_GATHER || op == ORACLE_BROADCAST;
-}
 
 // One type with one operator: every count, in place and not. Alignments, roots and reductions take
 // turns, so that a list stays short.
@@ -106,7 +106,9 @@ static void add_counts(
 {
     size_t counts[16];
     const size_t element = rp_dtype_bytes(dtype);
-    const size_t unit = op == ORACLE_REDUCE_SCATTER ? ranks * element : element;
+    const bool blocks = op == ORACLE_REDUCE_SCATTER || op == ORACLE_SCATTER ||
+                        op == ORACLE_ALLTOALL || op == ORACLE_REDUCE_SCATTER_V;
+    const size_t unit = blocks ? ranks * element : element;
     const size_t n = pick_counts(unit, counts);
     for (size_t i = 0; i < 2 * n; i++) {
         static const unsigned skews[] = { 0, 1, 8, 63 };
@@ -130,7 +132,7 @@ static void add_types(struct list *list, uint32_t ranks, uint32_t staged)
     static const enum rp_dtype reduced[] = { RP_DTYPE_FP32, RP_DTYPE_BFP16, RP_DTYPE_INT8 };
     static const enum rp_dtype moved[] = { RP_DTYPE_INT128, RP_DTYPE_FP16, RP_DTYPE_FP8E4M3 };
     for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
-        const enum rp_dtype *types = moves_only(ops[o]) ? moved : reduced;
+        const enum rp_dtype *types = oracle_reduces(ops[o]) ? reduced : moved;
         for (size_t t = 0; t < RP_ARRAY_LENGTH(reduced); t++) {
             add_counts(list, ops[o], types[t], ranks, staged);
         }
@@ -219,6 +221,9 @@ Test(aiv, goes_through_windows_without_zero_copy, .timeout = TIMEOUT_S)
     }
     add_counts(&list, ORACLE_ALL_REDUCE, RP_DTYPE_FP32, 3, 0);
     add_counts(&list, ORACLE_BROADCAST, RP_DTYPE_FP32, 3, 0);
+    add_counts(&list, ORACLE_REDUCE, RP_DTYPE_FP32, 3, 0);
+    add_counts(&list, ORACLE_SCATTER, RP_DTYPE_FP32, 3, 0);
+    add_counts(&list, ORACLE_ALLTOALL, RP_DTYPE_FP32, 3, 0);
     run_and_empty(&list, comm, FAKE_THREADS);
 }
 
@@ -231,6 +236,11 @@ Test(aiv, finishes_with_the_smallest_budget, .timeout = TIMEOUT_S)
     add_types(&list, 3, 0);
     add_counts(&list, ORACLE_ALL_REDUCE, RP_DTYPE_FP32, 3, 1);
     add_counts(&list, ORACLE_REDUCE_SCATTER, RP_DTYPE_FP32, 3, 1);
+    add_counts(&list, ORACLE_REDUCE, RP_DTYPE_FP32, 3, 1);
+    add_counts(&list, ORACLE_SCATTER, RP_DTYPE_FP32, 3, 1);
+    add_counts(&list, ORACLE_ALLTOALL, RP_DTYPE_FP32, 3, 1);
+    add_counts(&list, ORACLE_ALL_GATHER_V, RP_DTYPE_FP32, 3, 1);
+    add_counts(&list, ORACLE_REDUCE_SCATTER_V, RP_DTYPE_FP32, 3, 1);
     run_and_empty(&list, comm, FAKE_THREADS);
 }
 

@@ -102,13 +102,19 @@ Test(aiv_failure, differing_calls_are_an_error_on_every_rank)
     }
 }
 
+static void begin_rooted(struct rp_aiv_op *op, struct fake_comm *comm, enum rp_op_kind kind,
+        uint32_t rank, uint32_t root, uint64_t count)
+{
+    struct fake_call call = make_call(comm, rank, count);
+    call.record.op = (uint16_t)kind;
+    call.record.root = root;
+    begin(op, comm, rank, &call);
+}
+
 static void begin_broadcast(
         struct rp_aiv_op *op, struct fake_comm *comm, uint32_t rank, uint32_t root, uint64_t count)
 {
-    struct fake_call call = make_call(comm, rank, count);
-    call.record.op = RP_OP_BROADCAST;
-    call.record.root = root;
-    begin(op, comm, rank, &call);
+    begin_rooted(op, comm, RP_OP_BROADCAST, rank, root, count);
 }
 
 // Who receives a broadcast looks at its root alone: it may go on although two other ranks differ,
@@ -137,20 +143,33 @@ Test(aiv_failure, rank_that_went_ahead_hears_of_a_mismatch)
     fake_comm_destroy(comm);
 }
 
-// Neither would wait for anybody if roots did not.
+// Neither would wait for anybody if roots did not, or in a reduce, where each takes the other for
+// the root, those that are no root.
 Test(aiv_failure, two_roots_find_each_other)
 {
-    for (size_t f = 0; f < RP_ARRAY_LENGTH(form_counts); f++) {
-        struct fake_comm *comm = fake_comm_create(2, ARENA_BYTES, 4096);
-        struct rp_aiv_op op[2];
-        for (uint32_t r = 0; r < 2; r++) {
-            begin_broadcast(&op[r], comm, r, r, form_counts[f]);
+    static const struct {
+        enum rp_op_kind kind;
+        bool own; // each takes itself for the root, or the other
+        const char *name;
+    } rows[] = {
+        { RP_OP_BROADCAST, true, "rank 1 called Broadcast" },
+        { RP_OP_SCATTER, true, "rank 1 called Scatter" },
+        { RP_OP_REDUCE, false, "rank 1 called Reduce" },
+    };
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(rows); i++) {
+        for (size_t f = 0; f < RP_ARRAY_LENGTH(form_counts); f++) {
+            struct fake_comm *comm = fake_comm_create(2, ARENA_BYTES, 4096);
+            struct rp_aiv_op op[2];
+            for (uint32_t r = 0; r < 2; r++) {
+                begin_rooted(
+                        &op[r], comm, rows[i].kind, r, rows[i].own ? r : 1 - r, form_counts[f] / 2);
+            }
+            cr_assert(eq(int, step(&op[0], 1), RP_AGAIN));
+            cr_assert(eq(int, step(&op[1], 1), RP_EMISMATCH));
+            cr_assert(eq(int, step(&op[0], 1), RP_EMISMATCH));
+            cr_assert(aiv_is_sentence(rows[i].name));
+            fake_comm_destroy(comm);
         }
-        cr_assert(eq(int, step(&op[0], 1), RP_AGAIN));
-        cr_assert(eq(int, step(&op[1], 1), RP_EMISMATCH));
-        cr_assert(eq(int, step(&op[0], 1), RP_EMISMATCH));
-        cr_assert(aiv_is_sentence("rank 1 called Broadcast"));
-        fake_comm_destroy(comm);
     }
 }
 

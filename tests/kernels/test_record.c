@@ -99,6 +99,14 @@ Test(record, is_described_by_what_the_operator_has)
     record = sample;
     record.op = RP_OP_ALL_GATHER;
     expect_text(&record, "AllGather #17, count 1024, fp32, AIV");
+    record.op = RP_OP_ALLTOALL;
+    expect_text(&record, "AlltoAll #17, count 1024, fp32, AIV");
+    record.op = RP_OP_SCATTER;
+    record.root = 5;
+    expect_text(&record, "Scatter #17, count 1024, fp32, root 5, AIV");
+    record.op = RP_OP_REDUCE;
+    record.reduce = RP_REDUCE_MAX;
+    expect_text(&record, "Reduce #17, count 1024, fp32, max, root 5, AIV");
 }
 
 // Every byte of a record may come from a peer that is out of its mind.
@@ -137,18 +145,28 @@ Test(record, bytes_follow_the_operator)
         enum rp_op_kind op;
         uint64_t send;
         uint64_t recv;
+        uint64_t input[2]; // on the root, elsewhere
+        uint64_t output[2];
     } rows[] = {
-        { RP_OP_ALL_REDUCE, 40, 40 },
-        { RP_OP_BROADCAST, 40, 40 },
-        { RP_OP_ALL_GATHER, 40, 120 },
-        { RP_OP_REDUCE_SCATTER, 120, 40 },
-        { RP_OP_BARRIER, 0, 0 },
+        { RP_OP_ALL_REDUCE, 40, 40, { 40, 40 }, { 40, 40 } },
+        { RP_OP_BROADCAST, 40, 40, { 40, 40 }, { 40, 40 } },
+        { RP_OP_ALL_GATHER, 40, 120, { 40, 40 }, { 120, 120 } },
+        { RP_OP_REDUCE_SCATTER, 120, 40, { 120, 120 }, { 40, 40 } },
+        { RP_OP_REDUCE, 40, 40, { 40, 40 }, { 40, 0 } },
+        { RP_OP_SCATTER, 120, 40, { 120, 0 }, { 40, 40 } },
+        { RP_OP_ALLTOALL, 120, 120, { 120, 120 }, { 120, 120 } },
+        { RP_OP_BARRIER, 0, 0, { 0, 0 }, { 0, 0 } },
     };
     for (size_t i = 0; i < RP_ARRAY_LENGTH(rows); i++) {
         const struct rp_record record = {
-            .op = (uint16_t)rows[i].op, .dtype = RP_DTYPE_FP64, .count = 5
+            .op = (uint16_t)rows[i].op, .dtype = RP_DTYPE_FP64, .count = 5, .root = 1
         };
         cr_assert(eq(u64, rp_record_send_bytes(&record, 3), rows[i].send));
         cr_assert(eq(u64, rp_record_recv_bytes(&record, 3), rows[i].recv));
+        for (uint32_t r = 0; r < 3; r++) {
+            const unsigned side = r != record.root;
+            cr_assert(eq(u64, rp_record_input_bytes(&record, r, 3), rows[i].input[side]));
+            cr_assert(eq(u64, rp_record_output_bytes(&record, r, 3), rows[i].output[side]));
+        }
     }
 }

@@ -24,7 +24,7 @@ static bool expect(bool ok, const char *what, unsigned detail)
 }
 
 struct sequence {
-    struct aiv_case item[300];
+    struct aiv_case item[400];
     size_t count;
 };
 
@@ -49,7 +49,7 @@ static bool any_ops_in_any_order(uint32_t ranks)
     for (size_t i = 0; i < sequence.count; i++) {
         sequence.item[i] = (struct aiv_case){
             .call = {
-                .op = (enum oracle_op)((unsigned)rand_r(&seed) % 4),
+                .op = (enum oracle_op)((unsigned)rand_r(&seed) % ORACLE_OPS),
                 .dtype = i % 2 == 0 ? RP_DTYPE_FP32 : RP_DTYPE_INT16,
                 .count = counts[(unsigned)rand_r(&seed) % RP_ARRAY_LENGTH(counts)],
                 .root = (unsigned)rand_r(&seed) % ranks,

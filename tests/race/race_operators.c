@@ -52,11 +52,23 @@ static bool run_calls(HcclComm comm, aclrtStream stream, uint32_t *data)
 
 static bool run_graph(HcclComm comm, aclrtStream stream, uint32_t *data)
 {
+    static const uint64_t counts[RANKS] = { 500, 0, 300 }, places[RANKS] = { 400, 0, 10 };
     aclmdlRI graph = NULL;
-    bool ok = check(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED)) &&
+    uint32_t rank = 0;
+    bool ok = check(HcclGetRankId(comm, &rank)) &&
+              check(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED)) &&
               check(HcclAllReduce(
                       data, data, 999, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_MAX, comm, stream)) &&
               check(HcclBroadcast(data, 999, HCCL_DATA_TYPE_UINT32, 1, comm, stream)) &&
+              check(HcclReduce(
+                      data, data, 999, HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_SUM, 2, comm, stream)) &&
+              check(HcclScatter(data, data + 3000, 900, HCCL_DATA_TYPE_UINT32, 0, comm, stream)) &&
+              check(HcclReduceScatterV(data, counts, places, data + 3000, counts[rank],
+                      HCCL_DATA_TYPE_UINT32, HCCL_REDUCE_SUM, comm, stream)) &&
+              check(HcclAllGatherV(data, counts[rank], data + 2000, counts, places,
+                      HCCL_DATA_TYPE_UINT32, comm, stream)) &&
+              check(HcclAlltoAll(data, 450, HCCL_DATA_TYPE_UINT32, data + 2000, 450,
+                      HCCL_DATA_TYPE_UINT32, comm, stream)) &&
               check(aclmdlRICaptureEnd(stream, &graph));
     for (int i = 0; ok && i < 20; i++) {
         ok = check(aclmdlRIExecuteAsync(graph, stream));

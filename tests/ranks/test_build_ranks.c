@@ -33,14 +33,14 @@ static void run_and_wait(aclmdlRI graph, uint64_t round)
 
 // ---- in order ----
 
-#define CALLS 6
+#define CALLS 8
 
 static void open_call(struct rank_call *call, const struct rank *rank, unsigned k, size_t count)
 {
     static const enum oracle_op ops[] = { ORACLE_ALL_REDUCE, ORACLE_BROADCAST, ORACLE_ALL_GATHER,
-        ORACLE_REDUCE_SCATTER };
+        ORACLE_REDUCE_SCATTER, ORACLE_REDUCE, ORACLE_ALLTOALL, ORACLE_SCATTER };
     const struct oracle_call what = {
-        .op = ops[k % 4], .dtype = RP_DTYPE_INT32, .count = count, .ranks = rank->count
+        .op = ops[k % ORACLE_OPS], .dtype = RP_DTYPE_INT32, .count = count, .ranks = rank->count
     };
     rank_call_open(call, rank, &what,
             &(struct rank_call_options){ .seed = k + 1, .in_place = k % 2 == 0 });

@@ -55,8 +55,8 @@ static void sweep_rank(struct rank *rank)
     const struct sweep *sweep = rank->arg;
     uint64_t seed = 0;
     rank_open(rank);
-    for (int op = ORACLE_ALL_REDUCE; op <= ORACLE_BROADCAST; op++) {
-        const bool reduces = op <= ORACLE_REDUCE_SCATTER;
+    for (int op = 0; op < ORACLE_OPS; op++) {
+        const bool reduces = oracle_reduces((enum oracle_op)op);
         for (int dtype = 0; dtype <= RP_DTYPE_FP8E8M0; dtype++) {
             const enum rp_dtype type = (enum rp_dtype)dtype;
             const bool skipped = sweep->every_type ? dtype == 13 : dtype != RP_DTYPE_INT32;
@@ -138,7 +138,7 @@ static void foreign_memory_rank(struct rank *rank)
     static const size_t counts[] = { 2, 900, 200000 };
     const unsigned foreign = *(const unsigned *)rank->arg;
     rank_open(rank);
-    for (int op = ORACLE_ALL_REDUCE; op <= ORACLE_BROADCAST; op++) {
+    for (int op = 0; op < ORACLE_OPS; op++) {
         for (size_t n = 0; n < RP_ARRAY_LENGTH(counts); n++) {
             const struct oracle_call what = {
                 .op = (enum oracle_op)op,
@@ -161,6 +161,7 @@ static void foreign_memory_rank(struct rank *rank)
                 rank_call_load(&call, version);
                 if (send != call.send) {
                     memcpy(send, call.send, call.send_bytes);
+                    memset(recv, GUARD_POISON, recv == send ? 0 : call.recv_bytes);
                 }
                 moved.send = send;
                 moved.recv = recv;
@@ -245,11 +246,15 @@ static void strict_rank(struct rank *rank)
     rank_open(rank);
     for (size_t t = 0; t < RP_ARRAY_LENGTH(types); t++) {
         for (size_t n = 0; n < RP_ARRAY_LENGTH(counts); n++) {
-            for (int op = ORACLE_ALL_REDUCE; op <= ORACLE_REDUCE_SCATTER; op++) {
+            for (int op = 0; op < ORACLE_OPS; op++) {
+                if (!oracle_reduces((enum oracle_op)op)) {
+                    continue;
+                }
                 const struct oracle_call what = {
                     .op = (enum oracle_op)op,
                     .dtype = types[t],
                     .count = counts[n],
+                    .root = 3,
                     .ranks = rank->count,
                 };
                 run_one(rank, &what, false, 0, t * 7 + n);

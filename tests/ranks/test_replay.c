@@ -110,7 +110,7 @@ static void every_operator_rank(struct rank *rank)
     static const size_t counts[] = { 8, 1000, 70001 };
     rank_open(rank);
     expect_expansion(rank);
-    for (unsigned o = 0; o < 4; o++) {
+    for (unsigned o = 0; o < ORACLE_OPS; o++) {
         for (unsigned n = 0; n < 3; n++) {
             const struct replay_case c = {
                 .what = { .op = (enum oracle_op)o,
@@ -142,7 +142,7 @@ Test(replay, r11_of_every_operator_and_size_in_both_expansions)
 
 Test(replay, of_ring_and_mesh_algorithms)
 {
-    for (unsigned o = 0; o < 4; o++) {
+    for (unsigned o = 0; o < ORACLE_OPS; o++) {
         for (unsigned ring = 0; ring < 2; ring++) {
             const struct replay_case c = {
                 .what = { .op = (enum oracle_op)o,
@@ -167,7 +167,7 @@ Test(replay, with_every_number_of_ranks_as_processes_threads_and_both)
     for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
         for (int mode = RANK_PROCESSES; mode <= RANK_MIXED; mode++) {
             const struct replay_case c = {
-                .what = { .op = (enum oracle_op)((i + (unsigned)mode) % 4),
+                .what = { .op = (enum oracle_op)((i + 3 * (unsigned)mode) % ORACLE_OPS),
                         .dtype = RP_DTYPE_BFP16,
                         .count = 3000,
                         .root = ranks[i] - 1 },
@@ -199,9 +199,9 @@ Test(replay, of_buffers_at_any_address)
 
 static void capture_time_data_rank(struct rank *rank)
 {
-    struct rank_call call[4];
+    struct rank_call call[ORACLE_OPS];
     rank_open(rank);
-    for (unsigned o = 0; o < 4; o++) {
+    for (unsigned o = 0; o < ORACLE_OPS; o++) {
         const struct oracle_call what = {
             .op = (enum oracle_op)o,
             .dtype = RP_DTYPE_FP16,
@@ -213,22 +213,22 @@ static void capture_time_data_rank(struct rank *rank)
         rank_call_load(&call[o], 0);
     }
     capture_begin(rank->stream);
-    for (unsigned o = 0; o < 4; o++) {
+    for (unsigned o = 0; o < ORACLE_OPS; o++) {
         must(rank_call_issue(&call[o], rank->comm, rank->stream));
     }
     aclmdlRI graph = capture_end(rank->stream);
     for (unsigned version = 1; version <= 3; version++) {
-        for (unsigned o = 0; o < 4; o++) {
+        for (unsigned o = 0; o < ORACLE_OPS; o++) {
             rank_call_load(&call[o], version);
         }
         replay(graph, rank->stream);
         must(aclrtSynchronizeStream(rank->stream));
-        for (unsigned o = 0; o < 4; o++) {
+        for (unsigned o = 0; o < ORACLE_OPS; o++) {
             rank_call_check(&call[o], version, "replayed");
         }
     }
     must(aclmdlRIDestroy(graph));
-    for (unsigned o = 0; o < 4; o++) {
+    for (unsigned o = 0; o < ORACLE_OPS; o++) {
         rank_call_close(&call[o]);
     }
     rank_close(rank);
@@ -249,11 +249,13 @@ static void same_bits_rank(struct rank *rank)
     static const enum rp_dtype types[] = { RP_DTYPE_FP16, RP_DTYPE_BFP16, RP_DTYPE_FP32,
         RP_DTYPE_FP64, RP_DTYPE_INT8 };
     static const size_t counts[] = { 5, 2048, 60013 };
+    static const enum oracle_op ops[] = { ORACLE_ALL_REDUCE, ORACLE_REDUCE_SCATTER, ORACLE_REDUCE };
     rank_open(rank);
     for (unsigned t = 0; t < 5; t++) {
         for (unsigned n = 0; n < 3; n++) {
             const struct oracle_call what = {
-                .op = (t + n) % 2 == 0 ? ORACLE_ALL_REDUCE : ORACLE_REDUCE_SCATTER,
+                .op = ops[(t + n) % 3],
+                .root = 1,
                 .dtype = types[t],
                 .count = counts[n],
                 .ranks = rank->count,

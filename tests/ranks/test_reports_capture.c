@@ -41,7 +41,7 @@ static void capture_every_call(struct rank *rank, uint8_t *send, uint8_t *recv)
     static const enum rp_dtype types[] = { RP_DTYPE_INT8, RP_DTYPE_BFP16, RP_DTYPE_FP32,
         RP_DTYPE_UINT64 };
     static const uint64_t sizes[] = { 8, 64 * KIB, 8 * MIB, 64 * MIB };
-    for (unsigned o = 0; o < 4; o++) {
+    for (unsigned o = 0; o < ORACLE_OPS; o++) {
         for (unsigned t = 0; t < 4; t++) {
             for (unsigned s = 0; s < 4; s++) {
                 struct rank_call call = {
@@ -51,11 +51,13 @@ static void capture_every_call(struct rank *rank, uint8_t *send, uint8_t *recv)
                             .count = sizes[s] / rp_dtype_bytes(types[t]),
                             .root = t,
                             .ranks = rank->count },
+                    .rank = rank->id,
                     .send = send,
                     .recv = recv,
                 };
-                const bool whole_is_input = o == ORACLE_REDUCE_SCATTER || o == ORACLE_ALL_GATHER;
-                call.call.count /= whole_is_input && sizes[s] > 8 ? rank->count : 1;
+                const bool has_blocks = oracle_send_bytes(&call.call) > sizes[s] ||
+                                        oracle_recv_bytes(&call.call) > sizes[s];
+                call.call.count /= has_blocks && sizes[s] > 8 ? rank->count : 1;
                 capture_begin(rank->stream);
                 must(rank_call_issue(&call, rank->comm, rank->stream));
                 must(aclmdlRIDestroy(capture_end(rank->stream)));

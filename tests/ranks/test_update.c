@@ -27,6 +27,11 @@ static const struct operator operators[] = {
     { ORACLE_REDUCE_SCATTER, RP_DTYPE_FP32, RP_REDUCE_MAX, 0 },
     { ORACLE_ALL_GATHER, RP_DTYPE_INT64, RP_REDUCE_SUM, 0 },
     { ORACLE_BROADCAST, RP_DTYPE_FP16, RP_REDUCE_SUM, 1 },
+    { ORACLE_REDUCE, RP_DTYPE_BFP16, RP_REDUCE_MIN, 1 },
+    { ORACLE_SCATTER, RP_DTYPE_INT8, RP_REDUCE_SUM, 0 },
+    { ORACLE_ALLTOALL, RP_DTYPE_FP64, RP_REDUCE_SUM, 0 },
+    { ORACLE_ALL_GATHER_V, RP_DTYPE_INT16, RP_REDUCE_SUM, 0 },
+    { ORACLE_REDUCE_SCATTER_V, RP_DTYPE_FP32, RP_REDUCE_SUM, 0 },
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 
@@ -88,6 +93,13 @@ static void set_params(aclmdlRITask task, const struct rank_call *call)
     args.sendBuf = call->send != NULL ? call->send : call->recv;
     args.recvBuf = call->recv;
     args.count = call->call.count;
+    struct oracle_table table;
+    if (oracle_has_table(call->call.op)) {
+        table = oracle_table(&call->call);
+        args.count = table.count[call->rank];
+        args.counts = table.count;
+        args.displs = table.place;
+    }
     params.taskGrp = NULL;
     params.kernelTaskParams.args = &args;
     must(aclmdlRITaskSetParams(task, &params));

@@ -209,7 +209,7 @@ Test(collective, a_rank_that_never_comes_is_named, .timeout = 30)
     const uint64_t begin_ns = rp_now_ns();
     for (uint32_t r = 0; r < 2; r++) { // not rank 2
         struct rp_op op = local_all_reduce(&ranks.rank[r], data[r], data[r], 8);
-        op.timeout_ns = 100 * RP_NS_PER_MS;
+        op.comm->settings.aiv_timeout_ns = 100 * RP_NS_PER_MS;
         local_run_op(ranks.rank[r].stream, &op);
     }
     for (uint32_t r = 0; r < 2; r++) {
@@ -297,7 +297,7 @@ Test(collective, a_failure_in_a_graph_names_replay_and_task, .timeout = 30)
             program[r]->insn[i].kind = RP_INSN_COLLECTIVE;
             program[r]->insn[i].index = i;
             program[r]->op[i] = local_all_reduce(&ranks.rank[r], data[r], data[r], 8);
-            program[r]->op[i].timeout_ns = 100 * RP_NS_PER_MS;
+            ranks.rank[r].comm->settings.aiv_timeout_ns = 100 * RP_NS_PER_MS;
             program[r]->op[i].record.graph = 12;
             program[r]->op[i].record.task = i;
         }
@@ -338,7 +338,7 @@ Test(collective, a_failure_is_told_when_no_peer_can_touch_our_memory, .timeout =
     for (uint32_t r = 0; r < 2; r++) {
         data[r] = local_alloc(&ranks.rank[r], COUNT * sizeof(float));
         struct rp_op op = local_all_reduce(&ranks.rank[r], data[r], data[r], COUNT);
-        op.timeout_ns = r == 0 ? 30 * RP_NS_PER_MS : 0;
+        op.comm->settings.aiv_timeout_ns = r == 0 ? 30 * RP_NS_PER_MS : 0;
         local_run_op(ranks.rank[r].stream, &op);
         rp_device_step_once(ranks.rank[r].device); // both have arrived
     }
@@ -409,7 +409,7 @@ Test(collective, a_failed_communicator_leaves_others_alone, .timeout = 30)
     float *data[2] = { local_alloc(&ranks.rank[0], 64), local_alloc(&ranks.rank[1], 64) };
     local_comm_open(&ranks, "healthy", healthy);
     struct rp_op op = local_all_reduce(&ranks.rank[0], data[0], data[0], 8);
-    op.timeout_ns = 20 * RP_NS_PER_MS;
+    op.comm->settings.aiv_timeout_ns = 20 * RP_NS_PER_MS;
     local_run_op(ranks.rank[0].stream, &op);
     cr_assert(eq(int, local_drained(ranks.rank[0].stream, 10), RP_ETASKTIMEOUT));
     for (uint32_t r = 0; r < 2; r++) {
@@ -434,7 +434,7 @@ Test(collective, a_failure_is_told_to_its_waiter_alone, .timeout = 30)
     struct rp_event *event = local_event(&ranks.rank[0], RP_EVENT_FLAG);
     float *data = local_alloc(&ranks.rank[0], 64);
     struct rp_op op = local_all_reduce(&ranks.rank[0], data, data, 8);
-    op.timeout_ns = 10 * RP_NS_PER_MS;
+    op.comm->settings.aiv_timeout_ns = 10 * RP_NS_PER_MS;
     local_run_op(ranks.rank[0].stream, &op);
     local_wait(other, event, 0);
     cr_assert(eq(int, rp_stream_drain(other, 50 * RP_NS_PER_MS), RP_ESYNCTIMEOUT));

@@ -20,13 +20,50 @@ static enum rp_op_kind kind_of(enum oracle_op op)
         return RP_OP_ALL_GATHER;
     case ORACLE_BROADCAST:
         return RP_OP_BROADCAST;
+    case ORACLE_REDUCE:
+        return RP_OP_REDUCE;
+    case ORACLE_SCATTER:
+        return RP_OP_SCATTER;
+    case ORACLE_ALLTOALL:
+        return RP_OP_ALLTOALL;
+    case ORACLE_ALL_GATHER_V:
+        return RP_OP_ALL_GATHER_V;
+    case ORACLE_REDUCE_SCATTER_V:
+        return RP_OP_REDUCE_SCATTER_V;
+    case ORACLE_OPS:
+        break;
     }
     abort();
 }
 
-static bool reduces(const struct aiv_case *item)
+static size_t send_elements(const struct oracle_call *call)
 {
-    return item->call.op == ORACLE_ALL_REDUCE || item->call.op == ORACLE_REDUCE_SCATTER;
+    return oracle_send_bytes(call) / rp_dtype_bytes(call->dtype);
+}
+
+// Operators whose outputs are not the same bytes on every rank.
+static bool differs_by_rank(const struct oracle_call *call)
+{
+    return call->op == ORACLE_REDUCE_SCATTER || call->op == ORACLE_SCATTER ||
+           call->op == ORACLE_ALLTOALL || call->op == ORACLE_REDUCE_SCATTER_V;
+}
+
+// An all-to-all has no form in place, nor have operators with a table.
+static bool has_one_buffer(const struct aiv_case *item)
+{
+    return item->call.op == ORACLE_BROADCAST ||
+           (item->in_place && item->call.op != ORACLE_ALLTOALL && !oracle_has_table(item->call.op));
+}
+
+static struct rp_counts *make_counts(const struct oracle_call *call)
+{
+    const struct oracle_table table = oracle_table(call);
+    struct rp_counts *counts = malloc(rp_counts_bytes(call->ranks));
+    uint32_t wrong = 0;
+    if (!rp_counts_fill(counts, call->ranks, table.count, table.place, UINT64_MAX, &wrong)) {
+        abort();
+    }
+    return counts;
 }
 
 void aiv_case_print(const struct aiv_case *item)
@@ -46,10 +83,8 @@ static uint8_t *all_inputs(const struct aiv_case *item, const void **sends)
     uint8_t *inputs = malloc(item->call.ranks * bytes + 1);
     for (unsigned r = 0; r < item->call.ranks; r++) {
         uint8_t *input = inputs + r * bytes;
-        const size_t elements = item->call.op == ORACLE_REDUCE_SCATTER
-                                        ? item->call.count * item->call.ranks
-                                        : item->call.count;
-        oracle_fill(item->call.dtype, input, elements, item->seed * FAKE_RANKS_MAX + r);
+        oracle_fill(item->call.dtype, input, send_elements(&item->call),
+                item->seed * FAKE_RANKS_MAX + r);
         sends[r] = input;
     }
     return inputs;
@@ -59,11 +94,13 @@ void aiv_case_expect(struct aiv_case *item)
 {
     const void *sends[FAKE_RANKS_MAX];
     const size_t bytes = oracle_recv_bytes(&item->call);
-    const unsigned outputs = item->call.op == ORACLE_REDUCE_SCATTER ? item->call.ranks : 1;
+    const unsigned outputs = differs_by_rank(&item->call) ? item->call.ranks : 1;
     uint8_t *inputs = all_inputs(item, sends);
     item->expected = malloc(outputs * bytes + 1);
+    memset(item->expected, GUARD, outputs * bytes);
     for (unsigned r = 0; r < outputs; r++) {
-        oracle_collective(&item->call, sends, r, item->expected + r * bytes);
+        const unsigned rank = item->call.op == ORACLE_REDUCE ? item->call.root : r;
+        oracle_collective(&item->call, sends, rank, item->expected + r * bytes);
     }
     free(inputs);
 }
@@ -91,17 +128,17 @@ static void lay_out(struct aiv_run *run)
     const size_t send_bytes = oracle_send_bytes(call);
     const size_t recv_bytes = oracle_recv_bytes(call);
     const size_t larger = send_bytes > recv_bytes ? send_bytes : recv_bytes;
-    const bool one_buffer = run->item->in_place || call->op == ORACLE_BROADCAST;
+    const bool one_buffer = has_one_buffer(run->item);
     const size_t apart = one_buffer ? larger : send_bytes + GUARD_BYTES + recv_bytes;
     run->area_bytes = run->item->skew + 2 * GUARD_BYTES + apart;
     run->area = is_staged(run) ? malloc(run->area_bytes) : fake_comm_arena(run->comm, run->rank);
     uint8_t *first = run->area + run->item->skew + GUARD_BYTES;
     run->send = first;
     run->recv = one_buffer ? first : first + send_bytes + GUARD_BYTES;
-    if (run->item->in_place && call->op == ORACLE_ALL_GATHER) {
+    if (one_buffer && recv_bytes > send_bytes) {
         run->send = first + run->rank * send_bytes;
     }
-    if (run->item->in_place && call->op == ORACLE_REDUCE_SCATTER) {
+    if (one_buffer && recv_bytes < send_bytes) {
         run->recv = first + run->rank * recv_bytes;
     }
 }
@@ -109,10 +146,9 @@ static void lay_out(struct aiv_run *run)
 static void fill_send(const struct aiv_run *run, uint8_t *send)
 {
     const struct oracle_call *call = &run->item->call;
-    const size_t elements =
-            call->op == ORACLE_REDUCE_SCATTER ? call->count * call->ranks : call->count;
-    if (call->op != ORACLE_BROADCAST || call->root == run->rank) {
-        oracle_fill(call->dtype, send, elements, run->item->seed * FAKE_RANKS_MAX + run->rank);
+    if (oracle_sends(call, run->rank)) {
+        oracle_fill(call->dtype, send, send_elements(call),
+                run->item->seed * FAKE_RANKS_MAX + run->rank);
     }
 }
 
@@ -120,6 +156,8 @@ void aiv_run_begin(
         struct aiv_run *run, struct fake_comm *comm, uint32_t rank, const struct aiv_case *item)
 {
     *run = (struct aiv_run){ .item = item, .comm = comm, .rank = rank };
+    run->offers = oracle_sends(&item->call, rank) || item->call.op == ORACLE_BROADCAST;
+    run->takes = oracle_receives(&item->call, rank);
     lay_out(run);
     memset(run->area, GUARD, run->area_bytes);
     fill_send(run, run->send);
@@ -127,17 +165,21 @@ void aiv_run_begin(
         .record = {
             .op = (uint16_t)kind_of(item->call.op),
             .dtype = (uint8_t)item->call.dtype,
-            .reduce = reduces(item) ? (uint8_t)item->call.reduce : 0,
+            .reduce = oracle_reduces(item->call.op) ? (uint8_t)item->call.reduce : 0,
             .count = item->call.count,
-            .root = item->call.op == ORACLE_BROADCAST ? item->call.root : 0,
+            .root = oracle_rooted(item->call.op) ? item->call.root : 0,
         },
-        .send = run->send,
-        .recv = run->recv,
+        .send = run->offers ? run->send : NULL,
+        .recv = run->takes ? run->recv : NULL,
         .staged = is_staged(run),
     };
     const struct rp_record record = fake_call_record(comm, rank, &call);
     rp_aiv_begin(&run->op, &comm->lines[rank], comm->reduce, &comm->tuning, &record, call.send,
             call.recv);
+    if (oracle_has_table(item->call.op)) {
+        run->counts = make_counts(&item->call);
+        rp_aiv_set_counts(&run->op, run->counts);
+    }
 }
 
 // The whole area as it must be: everything that is not output as before.
@@ -145,11 +187,13 @@ static uint8_t *expected_area(const struct aiv_run *run)
 {
     const struct oracle_call *call = &run->item->call;
     const size_t recv_bytes = oracle_recv_bytes(call);
-    const size_t output = call->op == ORACLE_REDUCE_SCATTER ? run->rank * recv_bytes : 0;
+    const size_t output = differs_by_rank(call) ? run->rank * recv_bytes : 0;
     uint8_t *area = malloc(run->area_bytes);
     memset(area, GUARD, run->area_bytes);
     fill_send(run, area + (run->send - run->area));
-    memcpy(area + (run->recv - run->area), run->item->expected + output, recv_bytes);
+    if (run->takes) {
+        memcpy(area + (run->recv - run->area), run->item->expected + output, recv_bytes);
+    }
     return area;
 }
 
@@ -170,6 +214,7 @@ bool aiv_run_check(struct aiv_run *run)
         aiv_case_print(run->item);
     }
     free(want);
+    free(run->counts);
     if (is_staged(run)) {
         free(run->area);
     }

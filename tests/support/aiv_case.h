@@ -14,11 +14,11 @@
 
 struct aiv_case {
     struct oracle_call call;
-    bool in_place;
+    bool in_place;   /* where the operator can be */
     uint32_t staged; /* bit r: rank r's buffers are outside its arena */
     unsigned skew;   /* bytes by which buffers miss their alignment, less than 64 */
     uint64_t seed;
-    uint8_t *expected; /* aiv_case_expect(); one output, or one a rank for reduce-scatter */
+    uint8_t *expected; /* aiv_case_expect(); one output, or one a rank where they differ */
 };
 
 /** aiv_case_expect: compute `expected`. aiv_case_free() frees it. */
@@ -40,7 +40,10 @@ struct aiv_run {
     uint8_t *area; /* in the arena, or allocated */
     uint8_t *send;
     uint8_t *recv;
+    bool offers; /* the kernel is given `send`, `recv`; NULL otherwise */
+    bool takes;
     size_t area_bytes;
+    struct rp_counts *counts;
     struct rp_aiv_op op;
 };
 void aiv_run_begin(

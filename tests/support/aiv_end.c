@@ -108,7 +108,7 @@ static void add_ops(struct end_plan *plan, uint32_t ranks, unsigned seed)
     for (size_t i = 0; i < plan->count; i++) {
         plan->item[i] = (struct aiv_case){
             .call = {
-                .op = (enum oracle_op)((unsigned)rand_r(&seed) % 4),
+                .op = (enum oracle_op)((unsigned)rand_r(&seed) % ORACLE_OPS),
                 .dtype = RP_DTYPE_INT32,
                 .count = counts[(unsigned)rand_r(&seed) % RP_ARRAY_LENGTH(counts)],
                 .root = (unsigned)rand_r(&seed) % ranks,

@@ -211,8 +211,10 @@ struct rp_record fake_call_record(
     struct rp_record record = call->record;
     record.expansion = RP_EXPANSION_AIV;
     record.buffer_class = call->staged ? RP_CLASS_STAGED : RP_CLASS_CONTIGUOUS;
-    if (!call->staged && call->recv != NULL) {
+    if (!call->staged && call->send != NULL) {
         record.send_off = (uint64_t)((const uint8_t *)call->send - fake_comm_arena(comm, rank));
+    }
+    if (!call->staged && call->recv != NULL) {
         record.recv_off = (uint64_t)((const uint8_t *)call->recv - fake_comm_arena(comm, rank));
     }
     record.digest = 0;

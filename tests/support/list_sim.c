@@ -173,6 +173,16 @@ static enum oracle_op oracle_of(uint16_t op)
         return ORACLE_REDUCE_SCATTER;
     case RP_OP_ALL_GATHER:
         return ORACLE_ALL_GATHER;
+    case RP_OP_REDUCE:
+        return ORACLE_REDUCE;
+    case RP_OP_SCATTER:
+        return ORACLE_SCATTER;
+    case RP_OP_ALLTOALL:
+        return ORACLE_ALLTOALL;
+    case RP_OP_ALL_GATHER_V:
+        return ORACLE_ALL_GATHER_V;
+    case RP_OP_REDUCE_SCATTER_V:
+        return ORACLE_REDUCE_SCATTER_V;
     default:
         return ORACLE_BROADCAST; // a barrier has no bytes
     }
@@ -184,7 +194,9 @@ static void place(struct list_sim *sim, struct op *op, uint32_t rank)
     const bool barrier = op->what.op == RP_OP_BARRIER;
     const size_t send = barrier ? 0 : oracle_send_bytes(&op->call);
     const size_t recv = barrier ? 0 : oracle_recv_bytes(&op->call);
-    const bool one = op->what.in_place || op->what.op == RP_OP_BROADCAST;
+    const bool one =
+            op->what.op == RP_OP_BROADCAST ||
+            (op->what.in_place && op->what.op != RP_OP_ALLTOALL && !rp_op_has_table(op->what.op));
     const size_t room = one ? (send > recv ? send : recv) : send + GUARD + recv;
     part->bytes = room + 2 * GUARD;
     part->memory = need(malloc(part->bytes));
@@ -283,6 +295,43 @@ static void trace_window(struct list_sim *sim, uint32_t rank, uint32_t owner, un
     }
 }
 
+// By a table, blocks lie in the larger buffer where that says.
+static uint64_t block_off(const struct op *op, struct rp_ht_addr addr)
+{
+    const size_t element = rp_dtype_bytes((enum rp_dtype)op->what.dtype);
+    if (!rp_op_has_table(op->what.op)) {
+        return addr.block * op->block_bytes;
+    }
+    const bool in_recv = op->what.op == RP_OP_ALL_GATHER_V;
+    return (addr.base == RP_HT_RECV) == in_recv
+                   ? oracle_table(&op->call).place[addr.block] * element
+                   : 0;
+}
+
+static uint64_t block_bytes(const struct op *op, struct rp_ht_addr addr)
+{
+    return rp_op_has_table(op->what.op) ? oracle_table(&op->call).count[addr.block] *
+                                                  rp_dtype_bytes((enum rp_dtype)op->what.dtype)
+                                        : op->block_bytes;
+}
+
+// What is left of a task's bytes in a block that a table makes smaller than the others.
+static uint64_t bytes_left(const struct list_sim *sim, uint32_t rank, const struct rp_ht_task *task)
+{
+    const struct op *op = &sim->op[sim->rank[rank].op];
+    const bool src = task->src.base == RP_HT_SEND || task->src.base == RP_HT_RECV;
+    const bool dst = task->dst.base == RP_HT_SEND || task->dst.base == RP_HT_RECV;
+    if (!rp_op_has_table(op->what.op) || (!src && !dst)) {
+        return task->bytes;
+    }
+    const struct rp_ht_addr user = src ? task->src : task->dst;
+    const uint64_t whole = block_bytes(op, user);
+    const uint64_t begin =
+            sim->rank[rank].done * rp_dtype_bytes((enum rp_dtype)op->what.dtype) + user.off;
+    const uint64_t left = whole > begin ? whole - begin : 0;
+    return left < task->bytes ? left : task->bytes;
+}
+
 // Where an address lies; NULL when it is outside its buffer. `owner`: whose window it is.
 static uint8_t *resolve(struct list_sim *sim, uint32_t rank, uint32_t owner, struct rp_ht_addr addr,
         uint64_t bytes, bool writes)
@@ -300,16 +349,21 @@ static uint8_t *resolve(struct list_sim *sim, uint32_t rank, uint32_t owner, str
         return sim->rank[owner].window[window].bytes + addr.off;
     }
     const uint64_t element = rp_dtype_bytes((enum rp_dtype)op->what.dtype);
-    const uint64_t off = addr.block * op->block_bytes + at->done * element + addr.off;
     const bool send = addr.base == RP_HT_SEND;
+    const uint64_t off = block_off(op, addr) + at->done * element + addr.off;
     const size_t room = send ? oracle_send_bytes(&op->call) : oracle_recv_bytes(&op->call);
-    if (addr.off + bytes > op->block_bytes - at->done * element || off + bytes > room) {
+    if (bytes != 0 &&
+            (addr.off + bytes > block_bytes(op, addr) - at->done * element || off + bytes > room)) {
         complain(sim, rank, "block %u, offset %" PRIu64 ": outside the user's buffer", addr.block,
                 addr.off);
         return NULL;
     }
     if (send && writes) {
         complain(sim, rank, "the input is written");
+        return NULL;
+    }
+    if (send ? !oracle_sends(&op->call, rank) : !oracle_receives(&op->call, rank)) {
+        complain(sim, rank, "a buffer is used that the operator does not have there");
         return NULL;
     }
     return (send ? part->send : part->recv) + off;
@@ -319,22 +373,23 @@ static void run_reduce(struct list_sim *sim, uint32_t rank, const struct rp_ht_t
 {
     const struct op *op = &sim->op[sim->rank[rank].op];
     const enum rp_dtype dtype = (enum rp_dtype)op->what.dtype;
+    const uint64_t bytes = bytes_left(sim, rank, task);
     const void *srcs[RANKS_MAX];
-    for (uint32_t p = 0; p < task->fold_count; p++) {
+    for (uint32_t p = 0; p < task->fold_count && bytes != 0; p++) {
         const uint64_t off = task->fold_off + (uint64_t)p * task->fold_step;
         srcs[p] = p == task->fold_own
-                          ? resolve(sim, rank, rank, task->src, task->bytes, false)
+                          ? resolve(sim, rank, rank, task->src, bytes, false)
                           : resolve(sim, rank, rank,
-                                    (struct rp_ht_addr){ .base = RP_HT_WIN_IN, .off = off },
-                                    task->bytes, false);
+                                    (struct rp_ht_addr){ .base = RP_HT_WIN_IN, .off = off }, bytes,
+                                    false);
         if (srcs[p] == NULL) {
             return;
         }
     }
-    uint8_t *dst = resolve(sim, rank, rank, task->dst, task->bytes, true);
+    uint8_t *dst = bytes == 0 ? NULL : resolve(sim, rank, rank, task->dst, bytes, true);
     if (dst != NULL) {
         oracle_reduce(dtype, (enum rp_reduce_op)op->what.reduce, srcs, task->fold_count, dst,
-                task->bytes / rp_dtype_bytes(dtype));
+                bytes / rp_dtype_bytes(dtype));
     }
 }
 
@@ -346,10 +401,14 @@ static void run_move(struct list_sim *sim, uint32_t rank, const struct rp_ht_tas
         complain(sim, rank, "a put that goes to no window");
         return;
     }
-    const uint8_t *src = resolve(sim, rank, rank, task->src, task->bytes, false);
-    uint8_t *dst = resolve(sim, rank, owner, task->dst, task->bytes, true);
+    const uint64_t bytes = bytes_left(sim, rank, task);
+    if (bytes == 0) {
+        return;
+    }
+    const uint8_t *src = resolve(sim, rank, rank, task->src, bytes, false);
+    uint8_t *dst = resolve(sim, rank, owner, task->dst, bytes, true);
     if (src != NULL && dst != NULL) {
-        memmove(dst, src, task->bytes);
+        memmove(dst, src, bytes);
     }
 }
 
@@ -493,7 +552,8 @@ static bool untouched(const struct op *op, uint32_t rank)
     const size_t send = oracle_send_bytes(&op->call);
     for (size_t i = 0; i < part->bytes; i++) {
         const uint8_t *at = part->memory + i;
-        const bool output = at >= part->recv && at < part->recv + recv;
+        const bool output =
+                oracle_receives(&op->call, rank) && at >= part->recv && at < part->recv + recv;
         const bool input = at >= part->send && at < part->send + send;
         const uint8_t want = input ? part->input[at - part->send] : GUARD_BYTE;
         if (!output && *at != want) {
@@ -518,8 +578,9 @@ bool list_sim_check(const struct list_sim *sim, uint32_t index)
     }
     uint8_t *want = need(malloc(bytes));
     for (uint32_t r = 0; r < sim->ranks && ok; r++) {
+        memset(want, GUARD_BYTE, bytes); // between blocks
         oracle_collective(&op->call, sends, r, want);
-        if (memcmp(want, op->part[r].recv, bytes) != 0) {
+        if (oracle_receives(&op->call, r) && memcmp(want, op->part[r].recv, bytes) != 0) {
             fprintf(stderr, "rank %u of %u, op %u: wrong result\n", r, sim->ranks, index);
             ok = false;
         }

@@ -24,7 +24,8 @@ struct list_sim_op {
     uint8_t dtype;
     uint8_t reduce;
     uint8_t algorithm;
-    bool in_place; /* all-reduce: one buffer; the others: the own block of the larger one */
+    bool in_place; /* equal sizes: one buffer; the others: the own block of the larger one;
+                      all-to-all: never */
     uint32_t root;
     uint64_t count;
 };

@@ -35,22 +35,77 @@ static size_t element_bytes(enum rp_dtype dtype)
     abort();
 }
 
+bool oracle_reduces(enum oracle_op op)
+{
+    return op == ORACLE_ALL_REDUCE || op == ORACLE_REDUCE_SCATTER || op == ORACLE_REDUCE ||
+           op == ORACLE_REDUCE_SCATTER_V;
+}
+
+bool oracle_has_table(enum oracle_op op)
+{
+    return op == ORACLE_ALL_GATHER_V || op == ORACLE_REDUCE_SCATTER_V;
+}
+
+struct oracle_table oracle_table(const struct oracle_call *call)
+{
+    struct oracle_table table = { .extent = call->count % 3 };
+    if (call->ranks > ORACLE_RANKS_MAX) {
+        abort();
+    }
+    const unsigned largest = (unsigned)(call->count % call->ranks);
+    for (unsigned i = 0; i < call->ranks; i++) {
+        const unsigned r = call->ranks - 1 - i; // the last rank's block comes first
+        const size_t shares[] = { call->count / 2, 0, call->count - call->count / 3 };
+        table.count[r] = r == largest ? call->count : shares[(r + call->count) % 3];
+        table.place[r] = table.extent;
+        table.extent += table.count[r] + r % 3;
+    }
+    table.extent -= call->count == 0 ? table.extent : 0; // 0 is the end of rank 0's block
+    return table;
+}
+
+bool oracle_rooted(enum oracle_op op)
+{
+    return op == ORACLE_BROADCAST || op == ORACLE_REDUCE || op == ORACLE_SCATTER;
+}
+
+bool oracle_sends(const struct oracle_call *call, unsigned rank)
+{
+    const bool one_source = call->op == ORACLE_BROADCAST || call->op == ORACLE_SCATTER;
+    return !one_source || call->root == rank;
+}
+
+bool oracle_receives(const struct oracle_call *call, unsigned rank)
+{
+    return call->op != ORACLE_REDUCE || call->root == rank;
+}
+
 size_t oracle_send_bytes(const struct oracle_call *call)
 {
     const size_t one = call->count * element_bytes(call->dtype);
-    return call->op == ORACLE_REDUCE_SCATTER ? one * call->ranks : one;
+    const bool blocks = call->op == ORACLE_REDUCE_SCATTER || call->op == ORACLE_SCATTER ||
+                        call->op == ORACLE_ALLTOALL;
+    if (call->op == ORACLE_REDUCE_SCATTER_V) {
+        return oracle_table(call).extent * element_bytes(call->dtype);
+    }
+    return blocks ? one * call->ranks : one;
 }
 
 size_t oracle_recv_bytes(const struct oracle_call *call)
 {
     const size_t one = call->count * element_bytes(call->dtype);
-    return call->op == ORACLE_ALL_GATHER ? one * call->ranks : one;
+    const bool blocks = call->op == ORACLE_ALL_GATHER || call->op == ORACLE_ALLTOALL;
+    if (call->op == ORACLE_ALL_GATHER_V) {
+        return oracle_table(call).extent * element_bytes(call->dtype);
+    }
+    return blocks ? one * call->ranks : one;
 }
 
 void oracle_collective(
         const struct oracle_call *call, const void *const *sends, unsigned rank, void *dst)
 {
-    const size_t one = call->count * element_bytes(call->dtype);
+    const size_t element = element_bytes(call->dtype);
+    const size_t one = call->count * element;
     if (call->count == 0) {
         return;
     }
@@ -74,6 +129,39 @@ void oracle_collective(
         break;
     case ORACLE_BROADCAST:
         memcpy(dst, sends[call->root], one);
+        break;
+    case ORACLE_REDUCE:
+        if (rank == call->root) {
+            oracle_reduce(call->dtype, call->reduce, sends, call->ranks, dst, call->count);
+        }
+        break;
+    case ORACLE_SCATTER:
+        memcpy(dst, (const char *)sends[call->root] + rank * one, one);
+        break;
+    case ORACLE_ALLTOALL:
+        for (unsigned r = 0; r < call->ranks; r++) {
+            memcpy((char *)dst + r * one, (const char *)sends[r] + rank * one, one);
+        }
+        break;
+    case ORACLE_ALL_GATHER_V: {
+        const struct oracle_table table = oracle_table(call);
+        for (unsigned r = 0; r < call->ranks; r++) {
+            memcpy((char *)dst + table.place[r] * element, sends[r], table.count[r] * element);
+        }
+        break;
+    }
+    case ORACLE_REDUCE_SCATTER_V: {
+        const struct oracle_table table = oracle_table(call);
+        const void *blocks[ORACLE_RANKS_MAX];
+        for (unsigned r = 0; r < call->ranks; r++) {
+            blocks[r] = (const char *)sends[r] + table.place[rank] * element;
+        }
+        if (table.count[rank] != 0) {
+            oracle_reduce(call->dtype, call->reduce, blocks, call->ranks, dst, table.count[rank]);
+        }
+        break;
+    }
+    case ORACLE_OPS:
         break;
     }
 }

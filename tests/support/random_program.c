@@ -81,10 +81,28 @@ static struct random_range block_of(struct random_range whole, unsigned index, u
     return whole;
 }
 
+struct oracle_call random_oracle_call(const struct random_program *program,
+        const struct random_task *task, const struct random_args *args)
+{
+    return (struct oracle_call){
+        .op = (enum oracle_op)task->op, // the same order
+        .dtype = (enum rp_dtype)task->dtype,
+        .reduce = (enum rp_reduce_op)task->reduce,
+        .count = args->count,
+        .root = task->root,
+        .ranks = random_comm_size(task->comm, program->ranks),
+    };
+}
+
+bool random_input_is_larger(const struct random_task *task)
+{
+    return task->op == RANDOM_REDUCE_SCATTER || task->op == RANDOM_SCATTER;
+}
+
 struct random_range random_send(const struct random_program *program,
         const struct random_task *task, const struct random_args *args, unsigned rank)
 {
-    if (!task->in_place || task->op == RANDOM_REDUCE_SCATTER) {
+    if (!task->in_place || random_input_is_larger(task)) {
         return args->from;
     }
     if (task->op != RANDOM_ALL_GATHER) {
@@ -97,7 +115,7 @@ struct random_range random_send(const struct random_program *program,
 struct random_range random_recv(const struct random_program *program,
         const struct random_task *task, const struct random_args *args, unsigned rank)
 {
-    if (!task->in_place || task->op != RANDOM_REDUCE_SCATTER) {
+    if (!task->in_place || !random_input_is_larger(task)) {
         return args->to;
     }
     return block_of(args->from, random_comm_rank(task->comm, program->ranks, rank),

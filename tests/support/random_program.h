@@ -23,6 +23,7 @@
 #include <stdio.h>
 
 #include "kernels/dtype.h"
+#include "support/oracle_collective.h"
 
 #define RANDOM_TASKS 256
 #define RANDOM_BUFFERS 48
@@ -100,6 +101,11 @@ enum random_op {
     RANDOM_REDUCE_SCATTER,
     RANDOM_ALL_GATHER,
     RANDOM_BROADCAST,
+    RANDOM_REDUCE,
+    RANDOM_SCATTER,
+    RANDOM_ALLTOALL,
+    RANDOM_ALL_GATHER_V,
+    RANDOM_REDUCE_SCATTER_V,
     RANDOM_BARRIER,
 };
 
@@ -250,6 +256,14 @@ unsigned random_comm_size(unsigned comm, unsigned ranks);
 
 /** random_comm_member: the job's rank that is rank `rank` of the communicator. */
 unsigned random_comm_member(unsigned comm, unsigned ranks, unsigned rank);
+
+/** random_oracle_call: a collective other than a barrier as the oracle knows it. */
+struct oracle_call random_oracle_call(const struct random_program *program,
+        const struct random_task *task, const struct random_args *args);
+
+/** random_input_is_larger: whether an operator in place writes into its input, and not the other
+ * way round. */
+bool random_input_is_larger(const struct random_task *task);
 
 /** random_send, random_recv: the ranges of a collective on rank `rank` of the job, where it is in
  * place too. */

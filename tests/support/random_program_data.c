@@ -169,21 +169,48 @@ static bool is_float(unsigned dtype)
 
 static bool reduces(unsigned op)
 {
-    return op == RANDOM_ALL_REDUCE || op == RANDOM_REDUCE_SCATTER;
+    return op == RANDOM_ALL_REDUCE || op == RANDOM_REDUCE_SCATTER || op == RANDOM_REDUCE ||
+           op == RANDOM_REDUCE_SCATTER_V;
+}
+
+static bool has_table(unsigned op)
+{
+    return op == RANDOM_ALL_GATHER_V || op == RANDOM_REDUCE_SCATTER_V;
+}
+
+// How many blocks of `count` elements an input and an output have.
+static uint32_t send_blocks(unsigned op, uint32_t size)
+{
+    return op == RANDOM_REDUCE_SCATTER || op == RANDOM_SCATTER || op == RANDOM_ALLTOALL ||
+                           op == RANDOM_REDUCE_SCATTER_V
+                   ? size
+                   : 1;
+}
+
+static uint32_t recv_blocks(unsigned op, uint32_t size)
+{
+    return op == RANDOM_ALL_GATHER || op == RANDOM_ALLTOALL || op == RANDOM_ALL_GATHER_V ? size : 1;
 }
 
 static void pick_call(struct random_build *build, struct random_task *task, unsigned buffer)
 {
     struct random_source *source = &build->source;
     const unsigned dice = random_below(source, 100);
-    task->op = dice < 40   ? RANDOM_ALL_REDUCE
-               : dice < 60 ? RANDOM_REDUCE_SCATTER
-               : dice < 80 ? RANDOM_ALL_GATHER
-               : dice < 96 ? RANDOM_BROADCAST
+    task->op = dice < 25   ? RANDOM_ALL_REDUCE
+               : dice < 35 ? RANDOM_REDUCE_SCATTER
+               : dice < 45 ? RANDOM_ALL_GATHER
+               : dice < 56 ? RANDOM_BROADCAST
+               : dice < 64 ? RANDOM_REDUCE
+               : dice < 72 ? RANDOM_SCATTER
+               : dice < 80 ? RANDOM_ALLTOALL
+               : dice < 88 ? RANDOM_ALL_GATHER_V
+               : dice < 96 ? RANDOM_REDUCE_SCATTER_V
                            : RANDOM_BARRIER;
     task->comm = (uint8_t)(random_chance(source, 40) ? 0 : random_below(source, RANDOM_COMMS));
     task->root = (uint8_t)random_below(source, random_comm_size(task->comm, build->program->ranks));
-    task->in_place = task->op == RANDOM_BROADCAST || random_chance(source, 30);
+    task->in_place =
+            task->op == RANDOM_BROADCAST ||
+            (task->op != RANDOM_ALLTOALL && !has_table(task->op) && random_chance(source, 30));
     task->reduce = (uint8_t)random_below(source, RP_REDUCE_OPS);
     task->dtype = random_chance(source, 70) ? favourite_type(build->program->buffer[buffer].fill)
                                             : (uint8_t)random_below(source, RP_DTYPE_FP8E8M0 + 1);
@@ -217,8 +244,8 @@ static bool pick_collective(struct random_build *build, struct random_task *task
     }
     const uint32_t one = (uint32_t)rp_dtype_bytes((enum rp_dtype)task->dtype);
     const uint32_t size = random_comm_size(task->comm, build->program->ranks);
-    const uint32_t send = task->op == RANDOM_REDUCE_SCATTER ? size : 1;
-    const uint32_t recv = task->op == RANDOM_ALL_GATHER ? size : 1;
+    const uint32_t send = send_blocks(task->op, size);
+    const uint32_t recv = recv_blocks(task->op, size);
     uint32_t most = bytes_of(build, to) / one / recv;
     const uint32_t most_from = bytes_of(build, from) / one / send;
     most = most < most_from ? most : most_from;
@@ -230,9 +257,24 @@ static bool pick_collective(struct random_build *build, struct random_task *task
     }
     const uint32_t align = random_chance(&build->source, 50) ? 64 : one;
     args->count = pick_size(build, 1, most);
-    args->to = pick_range(build, to, args->count * one * recv, align);
-    args->from = pick_range(build, from, args->count * one * send, align);
-    if (task->in_place && task->op == RANDOM_REDUCE_SCATTER) {
+    uint32_t to_bytes = args->count * one * recv;
+    uint32_t from_bytes = args->count * one * send;
+    if (has_table(task->op)) { // whose blocks do not lie back to back
+        struct oracle_call call = random_oracle_call(build->program, task, args);
+        while (call.count > 1 && (oracle_recv_bytes(&call) > bytes_of(build, to) ||
+                                         oracle_send_bytes(&call) > bytes_of(build, from))) {
+            call.count--;
+        }
+        args->count = (uint32_t)call.count;
+        to_bytes = (uint32_t)oracle_recv_bytes(&call);
+        from_bytes = (uint32_t)oracle_send_bytes(&call);
+        if (to_bytes > bytes_of(build, to) || from_bytes > bytes_of(build, from)) {
+            return false;
+        }
+    }
+    args->to = pick_range(build, to, to_bytes, align);
+    args->from = pick_range(build, from, from_bytes, align);
+    if (task->in_place && random_input_is_larger(task)) {
         args->to.bytes = 0;
     } else if (task->in_place) {
         args->from.bytes = 0;

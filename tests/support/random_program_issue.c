@@ -123,6 +123,9 @@ static void issue_collective(struct random_runner *r, const struct random_task *
     if (comm == NULL) {
         return; // not a member
     }
+    const struct oracle_call call = random_oracle_call(r->program, task, args);
+    const struct oracle_table table = oracle_table(&call); // of no use to the others
+    const unsigned own = random_comm_rank(task->comm, r->program->ranks, r->rank->id);
     void *send = random_address(r, &from, false);
     void *recv = random_address(r, &to, false);
     switch ((enum random_op)task->op) {
@@ -137,6 +140,23 @@ static void issue_collective(struct random_runner *r, const struct random_task *
         break;
     case RANDOM_BROADCAST:
         must(HcclBroadcast(recv, args->count, dtype, task->root, comm, stream));
+        break;
+    case RANDOM_REDUCE:
+        must(HcclReduce(send, recv, args->count, dtype, reduce, task->root, comm, stream));
+        break;
+    case RANDOM_SCATTER:
+        must(HcclScatter(send, recv, args->count, dtype, task->root, comm, stream));
+        break;
+    case RANDOM_ALLTOALL:
+        must(HcclAlltoAll(send, args->count, dtype, recv, args->count, dtype, comm, stream));
+        break;
+    case RANDOM_ALL_GATHER_V:
+        must(HcclAllGatherV(
+                send, table.count[own], recv, table.count, table.place, dtype, comm, stream));
+        break;
+    case RANDOM_REDUCE_SCATTER_V:
+        must(HcclReduceScatterV(send, table.count, table.place, recv, table.count[own], dtype,
+                reduce, comm, stream));
         break;
     case RANDOM_BARRIER:
         must(HcclBarrier(comm, stream));

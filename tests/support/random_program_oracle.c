@@ -31,15 +31,8 @@ static void collective(
         const struct state *s, const struct random_task *task, const struct random_args *args)
 {
     const struct random_program *p = s->program;
-    const unsigned size = random_comm_size(task->comm, p->ranks);
-    const struct oracle_call call = {
-        .op = (enum oracle_op)task->op, // the same order
-        .dtype = (enum rp_dtype)task->dtype,
-        .reduce = (enum rp_reduce_op)task->reduce,
-        .count = args->count,
-        .root = task->root,
-        .ranks = size,
-    };
+    const struct oracle_call call = random_oracle_call(p, task, args);
+    const unsigned size = call.ranks;
     const void *sends[RANKS_MAX];
     uint8_t *free_bytes = s->scratch;
     if (task->op == RANDOM_BARRIER) {

@@ -28,8 +28,8 @@ static const char *const kinds[RANDOM_KINDS] = {
     [RANDOM_COND_END] = "conditional ends",
 };
 
-static const char *const ops[] = { "AllReduce", "ReduceScatter", "AllGather", "Broadcast",
-    "Barrier" };
+static const char *const ops[] = { "AllReduce", "ReduceScatter", "AllGather", "Broadcast", "Reduce",
+    "Scatter", "AlltoAll", "AllGatherV", "ReduceScatterV", "Barrier" };
 static const char *const functions[] = { "select", "add", "reverse", "count down" };
 static const char *const conds[] = { "if", "while", "switch" };
 static const char *const memories[] = { "device", "pinned", "pageable", "mixed", "condition" };
@@ -67,10 +67,11 @@ static void print_task(const struct random_program *p, const struct random_task 
     switch (task->kind) {
     case RANDOM_COLLECTIVE:
         fprintf(to, "%s comm %u type %u", ops[task->op], task->comm, task->dtype);
-        if (task->op <= RANDOM_REDUCE_SCATTER) {
+        if (task->op <= RANDOM_REDUCE_SCATTER || task->op == RANDOM_REDUCE ||
+                task->op == RANDOM_REDUCE_SCATTER_V) {
             fprintf(to, " reduction %u", task->reduce);
         }
-        if (task->op == RANDOM_BROADCAST) {
+        if (task->op >= RANDOM_BROADCAST && task->op <= RANDOM_SCATTER) {
             fprintf(to, " root %u", task->root);
         }
         fprintf(to, "%s", task->in_place ? " in place" : "");

@@ -83,13 +83,16 @@ static aclmdlRITask find_task(
 // ---- changing ----
 
 // What the parameters of a task point to while they are set.
-union operands {
-    struct random_call call;
-    struct reprise_collective_args args;
+struct operands {
+    union {
+        struct random_call call;
+        struct reprise_collective_args args;
+    };
+    struct oracle_table table;
 };
 
 static void change_collective(const struct random_runner *r, const struct random_task *task,
-        const struct random_args *args, aclmdlRITaskParams *params, union operands *now)
+        const struct random_args *args, aclmdlRITaskParams *params, struct operands *now)
 {
     const struct random_range from = random_send(r->program, task, args, r->rank->id);
     const struct random_range to = random_recv(r->program, task, args, r->rank->id);
@@ -101,11 +104,19 @@ static void change_collective(const struct random_runner *r, const struct random
                 task->op == RANDOM_BROADCAST ? now->args.recvBuf : random_address(r, &from, true);
         now->args.count = args->count;
     }
+    if (task->op == RANDOM_ALL_GATHER_V || task->op == RANDOM_REDUCE_SCATTER_V) {
+        const struct oracle_call call = random_oracle_call(r->program, task, args);
+        now->table = oracle_table(&call);
+        now->args.count =
+                now->table.count[random_comm_rank(task->comm, r->program->ranks, r->rank->id)];
+        now->args.counts = now->table.count;
+        now->args.displs = now->table.place;
+    }
     params->kernelTaskParams.args = &now->args;
 }
 
 static void change_kernel(const struct random_runner *r, const struct random_task *task,
-        const struct random_args *args, aclmdlRITaskParams *params, union operands *now)
+        const struct random_args *args, aclmdlRITaskParams *params, struct operands *now)
 {
     must_hold(params->kernelTaskParams.argsSize == sizeof(now->call), "of a kernel");
     now->call = random_kernel_call(r, task, args, true);
@@ -120,7 +131,7 @@ static void tune(struct random_runner *r, unsigned first, unsigned index, unsign
     aclmdlRI graph = r->graph[r->program->task[first].value];
     aclmdlRITask found = find_task(r, graph, first, index);
     aclmdlRITaskParams params;
-    union operands now;
+    struct operands now;
     must(aclmdlRITaskGetParams(found, &params));
     if (task->kind == RANDOM_COLLECTIVE) {
         change_collective(r, task, &task->args[variant], &params, &now);

@@ -11,6 +11,11 @@ const char *rank_call_name(enum oracle_op op)
         [ORACLE_REDUCE_SCATTER] = "HcclReduceScatter",
         [ORACLE_ALL_GATHER] = "HcclAllGather",
         [ORACLE_BROADCAST] = "HcclBroadcast",
+        [ORACLE_REDUCE] = "HcclReduce",
+        [ORACLE_SCATTER] = "HcclScatter",
+        [ORACLE_ALLTOALL] = "HcclAlltoAll",
+        [ORACLE_ALL_GATHER_V] = "HcclAllGatherV",
+        [ORACLE_REDUCE_SCATTER_V] = "HcclReduceScatterV",
     };
     return names[op];
 }
@@ -31,15 +36,20 @@ static void make_version(struct rank_call *c, unsigned version, uint64_t seed)
 {
     void *sends[RANKS_MAX];
     const void *read[RANKS_MAX];
+    const size_t count = c->send_bytes / rp_dtype_bytes(c->call.dtype);
     for (unsigned r = 0; r < c->call.ranks; r++) {
-        const size_t count =
-                c->call.op == ORACLE_REDUCE_SCATTER ? c->call.count * c->call.ranks : c->call.count;
         sends[r] = allocate(c->send_bytes);
         read[r] = sends[r];
         oracle_fill(c->call.dtype, sends[r], count, seed_of(seed, version, r));
     }
     memcpy(c->inputs + version * c->send_bytes, sends[c->rank], c->send_bytes);
-    oracle_collective(&c->call, read, c->rank, c->expected + version * c->recv_bytes);
+    uint8_t *expected = c->expected + version * c->recv_bytes;
+    memset(expected, GUARD_POISON, c->recv_bytes);
+    if (oracle_receives(&c->call, c->rank)) {
+        oracle_collective(&c->call, read, c->rank, expected);
+    } else if (c->in_place) {
+        memcpy(expected, sends[c->rank], c->recv_bytes); // nothing is written
+    }
     for (unsigned r = 0; r < c->call.ranks; r++) {
         free(sends[r]);
     }
@@ -47,8 +57,7 @@ static void make_version(struct rank_call *c, unsigned version, uint64_t seed)
 
 static void place_buffers(struct rank_call *c, size_t skew)
 {
-    const size_t own =
-            c->rank * (c->call.op == ORACLE_REDUCE_SCATTER ? c->recv_bytes : c->send_bytes);
+    const size_t own = c->rank * (c->recv_bytes < c->send_bytes ? c->recv_bytes : c->send_bytes);
     const size_t first =
             c->recv_bytes > c->send_bytes && c->in_place ? c->recv_bytes : c->send_bytes;
     must(guard_create(&c->area[0], first, skew));
@@ -60,9 +69,9 @@ static void place_buffers(struct rank_call *c, size_t skew)
     }
     c->send = c->area[0].data;
     c->recv = c->area[0].data;
-    if (c->call.op == ORACLE_REDUCE_SCATTER) {
+    if (c->recv_bytes < c->send_bytes) {
         c->recv += own;
-    } else if (c->call.op == ORACLE_ALL_GATHER) {
+    } else if (c->recv_bytes > c->send_bytes) {
         c->send += own;
     }
 }
@@ -72,7 +81,9 @@ void rank_call_open(struct rank_call *c, const struct rank *rank, const struct o
 {
     *c = (struct rank_call){
         .call = *what,
-        .in_place = options->in_place || what->op == ORACLE_BROADCAST,
+        .in_place =
+                what->op == ORACLE_BROADCAST ||
+                (options->in_place && what->op != ORACLE_ALLTOALL && !oracle_has_table(what->op)),
         .rank = rank->id,
         .versions = options->versions != 0 ? options->versions : VERSIONS_DEFAULT,
         .send_bytes = oracle_send_bytes(what),
@@ -100,7 +111,7 @@ void rank_call_load(struct rank_call *c, uint64_t version)
     if (!c->in_place) {
         guard_poison(&c->area[1]);
     }
-    if (c->call.op != ORACLE_BROADCAST || c->rank == c->call.root) {
+    if (oracle_sends(&c->call, c->rank)) {
         memcpy(c->send, c->inputs + version % c->versions * c->send_bytes, c->send_bytes);
     }
 }
@@ -118,6 +129,27 @@ HcclResult rank_call_issue(struct rank_call *c, HcclComm comm, aclrtStream strea
         return HcclAllGather(c->send, c->recv, c->call.count, dtype, comm, stream);
     case ORACLE_BROADCAST:
         return HcclBroadcast(c->recv, c->call.count, dtype, c->call.root, comm, stream);
+    case ORACLE_REDUCE:
+        return HcclReduce(
+                c->send, c->recv, c->call.count, dtype, reduce, c->call.root, comm, stream);
+    case ORACLE_SCATTER:
+        return HcclScatter(oracle_sends(&c->call, c->rank) ? c->send : NULL, c->recv, c->call.count,
+                dtype, c->call.root, comm, stream);
+    case ORACLE_ALLTOALL:
+        return HcclAlltoAll(
+                c->send, c->call.count, dtype, c->recv, c->call.count, dtype, comm, stream);
+    case ORACLE_ALL_GATHER_V: {
+        const struct oracle_table table = oracle_table(&c->call);
+        return HcclAllGatherV(c->send, table.count[c->rank], c->recv, table.count, table.place,
+                dtype, comm, stream);
+    }
+    case ORACLE_REDUCE_SCATTER_V: {
+        const struct oracle_table table = oracle_table(&c->call);
+        return HcclReduceScatterV(c->send, table.count, table.place, c->recv, table.count[c->rank],
+                dtype, reduce, comm, stream);
+    }
+    case ORACLE_OPS:
+        break;
     }
     return HCCL_E_PARA;
 }
@@ -154,7 +186,7 @@ void rank_call_check(const struct rank_call *c, uint64_t version, const char *wh
                 when, name, c->call.count, (int)c->call.dtype, at, c->recv_bytes, c->recv[at],
                 expected[at], version_found(c), (int)(version % c->versions));
     }
-    if (!c->in_place) {
+    if (!c->in_place && oracle_sends(&c->call, c->rank)) {
         must_hold(memcmp(c->send, c->inputs + version % c->versions * c->send_bytes,
                           c->send_bytes) == 0,
                 "%s, %s: the input was changed", when, name);

@@ -30,7 +30,7 @@ struct rank_call {
 };
 
 struct rank_call_options {
-    bool in_place;     /* broadcast always is */
+    bool in_place;     /* broadcast always is, all-to-all never */
     unsigned versions; /* 0: 13 */
     uint64_t seed;     /* the same on all ranks; differs between calls of a test */
     size_t skew;       /* of the buffers, in bytes; less than 64 */
