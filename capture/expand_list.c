@@ -9,7 +9,8 @@
 
 // A round that is much larger than the caches gains nothing, and windows beyond this much of it
 // are never touched: they cost addresses only.
-#define WINDOW_BYTES_MAX (4u * 1024u * 1024u)
+#define REGION_BYTES_MAX (512u * 1024u)
+#define SLOTS_BYTES_MAX (4u * 1024u * 1024u)
 #define SLOT_BYTES_MAX (1024u * 1024u)
 #define SLOT_BYTES_MIN (64u * 1024u) // of many ranks; the window itself may allow less
 
@@ -123,12 +124,40 @@ uint64_t rp_expand_element_bytes(const struct rp_expand_request *request)
     return rp_dtype_bytes((enum rp_dtype)request->dtype);
 }
 
+// Half of a small window for the regions, half for the slots.
+struct rp_part rp_expand_region(const struct rp_expand_request *request, enum rp_region region)
+{
+    const uint64_t share = request->window_bytes / (2 * RP_REGIONS);
+    const uint64_t bytes = rp_min_u64(share - share % RP_CACHELINE, REGION_BYTES_MAX);
+    return (struct rp_part){ .off = region * bytes, .bytes = bytes };
+}
+
+static uint64_t slots_off(const struct rp_expand_request *request)
+{
+    return rp_expand_region(request, RP_REGIONS).off;
+}
+
 uint64_t rp_expand_slot(const struct rp_expand_request *request)
 {
-    uint64_t most = WINDOW_BYTES_MAX / request->size;
+    uint64_t most = SLOTS_BYTES_MAX / request->size;
     most = rp_min_u64(rp_max_u64(most, SLOT_BYTES_MIN), SLOT_BYTES_MAX);
-    const uint64_t slot = rp_min_u64(request->window_bytes / request->size, most);
+    const uint64_t room = request->window_bytes - slots_off(request);
+    const uint64_t slot = rp_min_u64(room / request->size, most);
     return slot - slot % RP_CACHELINE;
+}
+
+uint64_t rp_expand_slot_off(const struct rp_expand_request *request, uint32_t sender)
+{
+    return slots_off(request) + sender * rp_expand_slot(request);
+}
+
+uint32_t rp_expand_log2(uint32_t ranks)
+{
+    uint32_t steps = 0;
+    while (UINT64_C(1) << steps < ranks) {
+        steps++;
+    }
+    return steps;
 }
 
 uint64_t rp_expand_limit(const struct rp_expand_request *request, uint64_t bytes)
