@@ -4,8 +4,6 @@
 
 #include "base/alloc.h"
 
-enum { SENT = 1, SENT_TO = 2 };
-
 // A run of slices that lie side by side at both ends of a move.
 struct run {
     struct rp_ht_addr dst;
@@ -51,15 +49,17 @@ bool rp_exchange_init(struct rp_exchange *x, struct rp_list_builder *builder,
         .blocks = gathers || request->op == RP_OP_REDUCE_SCATTER,
     };
     const size_t each = sizeof(*x->at) + sizeof(*x->position) + sizeof(*x->wanted);
-    x->memory = rp_calloc(1, parts * each + request->size);
+    const size_t steps = 2 * request->size * sizeof(*x->heard);
+    x->memory = rp_calloc(1, parts * each + steps);
     if (x->memory == NULL) {
         builder->failed = true;
         return false;
     }
     x->at = x->memory;
     x->position = (uint32_t *)(void *)(x->at + parts);
-    x->wanted = (uint8_t *)(x->position + parts);
-    x->peers = x->wanted + parts;
+    x->heard = (uint16_t *)(void *)(x->position + parts);
+    x->told = x->heard + request->size;
+    x->wanted = (uint8_t *)(x->told + request->size);
     for (uint32_t i = 0; i < parts; i++) {
         x->at[i] = slice_at(x, gathers ? RP_HT_RECV : RP_HT_SEND, i);
         x->position[i] = i;
@@ -118,7 +118,7 @@ void rp_exchange_send(
     }
     rp_build_put(x->builder, peer, run.dst, run.src, run.bytes);
     rp_build_signal(x->builder, peer);
-    x->peers[peer] |= SENT_TO;
+    x->told[peer] = x->step;
 }
 
 // One run of arrived data: dst <- arrived + src.
@@ -133,7 +133,7 @@ void rp_exchange_fold(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr fr
 {
     const bool everywhere = x->request->op != RP_OP_REDUCE_SCATTER;
     rp_build_wait(x->builder, peer);
-    x->peers[peer] |= SENT;
+    x->heard[peer] = x->step;
     mark(x, set);
     struct run run = { .bytes = 0 };
     for (uint32_t i = 0; i < x->parts; i++) {
@@ -160,7 +160,7 @@ void rp_exchange_take(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr fr
         const struct rp_slice_set *set)
 {
     rp_build_wait(x->builder, peer);
-    x->peers[peer] |= SENT;
+    x->heard[peer] = x->step;
     if (x->request->op == RP_OP_BROADCAST && x->request->rank == x->request->root) {
         return; // it sent this itself
     }
@@ -184,15 +184,22 @@ void rp_exchange_take(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr fr
     rp_build_copy(x->builder, run.dst, run.src, run.bytes);
 }
 
+// What was sent in a later step than `step` says that all was used which had come until then. The
+// sums of a reduce-scatter stay where they arrived, so that there it does not.
+static bool told_by(const struct rp_exchange *x, uint16_t step, uint16_t later)
+{
+    return later > step && x->request->op != RP_OP_REDUCE_SCATTER;
+}
+
 void rp_exchange_end(struct rp_exchange *x)
 {
     for (uint32_t peer = 0; peer < x->request->size; peer++) {
-        if (x->peers[peer] & SENT) {
+        if (x->heard[peer] != 0 && !told_by(x, x->heard[peer], x->told[peer])) {
             rp_build_signal(x->builder, peer);
         }
     }
     for (uint32_t peer = 0; peer < x->request->size; peer++) {
-        if (x->peers[peer] & SENT_TO) {
+        if (x->told[peer] != 0 && !told_by(x, x->told[peer], x->heard[peer])) {
             rp_build_wait(x->builder, peer);
         }
     }

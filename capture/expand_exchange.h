@@ -13,7 +13,8 @@
  *
  * A lane is used once a phase and round, so there are no credits within a round;
  * rp_exchange_end() gives one to every peer that sent and waits for one of every
- * peer that was sent to.
+ * peer that was sent to, where what was sent in a later step does not say as
+ * much. That needs one numbering of the steps on all ranks, from 1.
  */
 
 #include <stdbool.h>
@@ -29,7 +30,9 @@ struct rp_exchange {
     struct rp_ht_addr *at; /* [parts] by position: where its current value stands */
     uint32_t *position;    /* [parts] of each slice */
     uint8_t *wanted;       /* [parts] scratch: the positions of a set */
-    uint8_t *peers;        /* [size] whether each sent and was sent to */
+    uint16_t *heard;       /* [size] last step in which each rank sent; 0: never */
+    uint16_t *told;        /* [size] last step in which each rank was sent to; 0: never */
+    uint16_t step;         /* the caller's, before it sends or receives */
     void *memory;          /* holds the arrays */
 };
 

@@ -18,6 +18,10 @@
 
 #define NO_BLOCK UINT32_MAX
 
+// Steps are numbered alike on all ranks; those of pairs are the first and the last.
+#define FIRST_STEP 1
+#define LAST_STEP 100
+
 struct halving {
     struct rp_exchange x;
     uint32_t rank, size;
@@ -101,6 +105,17 @@ static struct rp_ht_addr swap_lane(const struct halving *h, enum rp_ht_base wind
     return rp_ht_at(window, 0, h->swaps_off + (m - 1) * h->slice_bytes);
 }
 
+// The last step of a pair: what the partner outside the block lacks.
+static void hand_back(struct halving *h, struct rp_ht_addr lane, const struct rp_slice_set *set)
+{
+    h->x.step = LAST_STEP;
+    if (h->own == NO_BLOCK) {
+        rp_exchange_take(&h->x, partner(h), lane, set);
+    } else {
+        rp_exchange_send(&h->x, partner(h), lane, set);
+    }
+}
+
 static void halve(struct halving *h)
 {
     for (uint32_t m = h->block / 2; m != 0; m /= 2) {
@@ -108,6 +123,7 @@ static void halve(struct halving *h)
         const struct rp_slice_set out = slices_of(h, other & ~(m - 1), m);
         const struct rp_slice_set in = slices_of(h, h->own & ~(m - 1), m);
         const struct rp_ht_addr lane = swap_lane(h, RP_HT_WIN_IN, m);
+        h->x.step++;
         rp_exchange_send(&h->x, rank_of(h, other), lane, &out);
         rp_exchange_fold(&h->x, rank_of(h, other), lane, &in, m == 1);
     }
@@ -120,6 +136,7 @@ static void redouble(struct halving *h)
         const struct rp_slice_set out = slices_of(h, h->own & ~(m - 1), m);
         const struct rp_slice_set in = slices_of(h, other & ~(m - 1), m);
         const struct rp_ht_addr lane = swap_lane(h, RP_HT_WIN_OUT, m);
+        h->x.step++;
         rp_exchange_send(&h->x, rank_of(h, other), lane, &out);
         rp_exchange_take(&h->x, rank_of(h, other), lane, &in);
     }
@@ -131,7 +148,7 @@ static void all_reduce(struct halving *h)
     const struct rp_slice_set all = rp_exchange_all(&h->x);
     if (h->own == NO_BLOCK) {
         rp_exchange_send(&h->x, partner(h), whole_lane(h, RP_HT_WIN_IN), &all);
-        rp_exchange_take(&h->x, partner(h), whole_lane(h, RP_HT_WIN_OUT), &all);
+        hand_back(h, whole_lane(h, RP_HT_WIN_OUT), &all);
         return;
     }
     if (in_pair(h)) {
@@ -140,7 +157,7 @@ static void all_reduce(struct halving *h)
     halve(h);
     redouble(h);
     if (in_pair(h)) {
-        rp_exchange_send(&h->x, partner(h), whole_lane(h, RP_HT_WIN_OUT), &all);
+        hand_back(h, whole_lane(h, RP_HT_WIN_OUT), &all);
     }
 }
 
@@ -151,7 +168,7 @@ static void reduce_scatter(struct halving *h)
     const struct rp_slice_set theirs = { .first = odd, .stride = 1, .count = 1 };
     if (h->own == NO_BLOCK) {
         rp_exchange_send(&h->x, partner(h), whole_lane(h, RP_HT_WIN_IN), &all);
-        rp_exchange_take(&h->x, partner(h), whole_lane(h, RP_HT_WIN_OUT), &theirs);
+        hand_back(h, whole_lane(h, RP_HT_WIN_OUT), &theirs);
         return;
     }
     if (in_pair(h)) {
@@ -159,20 +176,24 @@ static void reduce_scatter(struct halving *h)
     }
     halve(h);
     if (in_pair(h)) {
-        rp_exchange_send(&h->x, partner(h), whole_lane(h, RP_HT_WIN_OUT), &theirs);
+        hand_back(h, whole_lane(h, RP_HT_WIN_OUT), &theirs);
     }
 }
 
 static void all_gather(struct halving *h)
 {
-    const struct rp_slice_set all = rp_exchange_all(&h->x);
     const uint32_t odd = h->rank | 1u;
     const struct rp_slice_set theirs = { .first = odd, .stride = 1, .count = 1 };
+    const struct rp_slice_set others = {
+        .first = (odd + 1) % h->size,
+        .stride = 1,
+        .count = h->size - 1,
+    };
     rp_build_copy(h->x.builder, rp_ht_at(RP_HT_RECV, h->rank, 0), rp_ht_at(RP_HT_SEND, 0, 0),
             h->x.request->count * rp_expand_element_bytes(h->x.request));
     if (h->own == NO_BLOCK) {
         rp_exchange_send(&h->x, partner(h), whole_lane(h, RP_HT_WIN_IN), &theirs);
-        rp_exchange_take(&h->x, partner(h), whole_lane(h, RP_HT_WIN_OUT), &all);
+        hand_back(h, whole_lane(h, RP_HT_WIN_OUT), &others);
         return;
     }
     if (in_pair(h)) {
@@ -180,7 +201,7 @@ static void all_gather(struct halving *h)
     }
     redouble(h);
     if (in_pair(h)) {
-        rp_exchange_send(&h->x, partner(h), whole_lane(h, RP_HT_WIN_OUT), &all);
+        hand_back(h, whole_lane(h, RP_HT_WIN_OUT), &others);
     }
 }
 
@@ -198,11 +219,12 @@ static void broadcast(struct halving *h)
     set_block(h, root < 2 * h->pairs ? root % 2 : 0);
     const uint32_t top = root < 2 * h->pairs ? root / 2 : root - h->pairs;
     if (h->own == NO_BLOCK) {
-        rp_exchange_take(&h->x, partner(h), tree_lane(h, h->bits), &all);
+        hand_back(h, tree_lane(h, h->bits), &all);
         return;
     }
     for (uint32_t bit = h->bits; bit-- > 0;) {
         const uint32_t m = 1u << bit;
+        h->x.step++;
         const uint32_t below = (h->own ^ top) % (2 * m); // who has it: the multiples of 2m
         if (below == 0) {
             rp_exchange_send(&h->x, rank_of(h, h->own ^ m), tree_lane(h, bit), &all);
@@ -211,7 +233,7 @@ static void broadcast(struct halving *h)
         }
     }
     if (in_pair(h)) {
-        rp_exchange_send(&h->x, partner(h), tree_lane(h, h->bits), &all);
+        hand_back(h, tree_lane(h, h->bits), &all);
     }
 }
 
@@ -262,6 +284,7 @@ static bool build(struct rp_list_builder *builder, const struct rp_expand_reques
     if (!rp_exchange_init(&h.x, builder, request, blocks ? h.size : h.block)) {
         return true;
     }
+    h.x.step = FIRST_STEP;
     bool known = true;
     switch (request->op) {
     case RP_OP_ALL_REDUCE:

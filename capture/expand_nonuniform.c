@@ -140,6 +140,7 @@ static void reduce_steps(struct walk *walk)
         const struct rp_ht_addr at = lane(walk, RP_HT_WIN_IN, step);
         const struct rp_slice_set out = every(walk, to, step, count);
         const struct rp_slice_set in = every(walk, walk->rank, step, count);
+        walk->x.step++;
         rp_exchange_send(&walk->x, to, at, &out);
         rp_exchange_fold(
                 &walk->x, back(walk, walk->rank, 1u << step), at, &in, step + 1 == walk->steps);
@@ -154,6 +155,7 @@ static void gather_steps(struct walk *walk)
         const struct rp_ht_addr at = lane(walk, RP_HT_WIN_OUT, step);
         const struct rp_slice_set out = every(walk, walk->rank, step, count);
         const struct rp_slice_set in = every(walk, from, step, count);
+        walk->x.step++;
         rp_exchange_send(&walk->x, back(walk, walk->rank, 1u << step), at, &out);
         rp_exchange_take(&walk->x, from, at, &in);
     }
@@ -167,6 +169,7 @@ static void scatter_steps(struct walk *walk)
     for (uint32_t step = 0; step < walk->steps; step++) {
         const uint32_t d = 1u << step;
         const struct rp_ht_addr at = lane(walk, RP_HT_WIN_IN, step);
+        walk->x.step++;
         if (distance < d && distance + d < walk->size) {
             const uint32_t to = on(walk, walk->rank, d);
             const uint32_t count = (walk->size - 1 - distance - d) / (2 * d) + 1;
@@ -190,6 +193,7 @@ static void tree_steps(struct walk *walk)
         const uint32_t d = 1u << step;
         const struct rp_ht_addr at =
                 rp_ht_at(RP_HT_WIN_OUT, 0, walk->tree.off + step * walk->tree_bytes);
+        walk->x.step++;
         if (distance % (2 * d) == 0 && distance + d < walk->size) {
             rp_exchange_send(&walk->x, back(walk, walk->rank, d), at, &all);
         } else if (distance % (2 * d) == d) {
