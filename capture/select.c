@@ -7,12 +7,24 @@
 #include "base/log.h"
 #include "capture/comm_extra.h"
 
+// Sets of algorithms. Mesh is in each: it is what others are replaced by.
+enum {
+    WITH_MESH = RP_ALGORITHM_BIT(RP_ALGORITHM_MESH),
+    WITH_RING = RP_ALGORITHM_BIT(RP_ALGORITHM_RING),
+    WITH_LOG = RP_ALGORITHM_BIT(RP_ALGORITHM_HD) | RP_ALGORITHM_BIT(RP_ALGORITHM_NHR) |
+               RP_ALGORITHM_BIT(RP_ALGORITHM_NB),
+    WITH_PAIRWISE = RP_ALGORITHM_BIT(RP_ALGORITHM_PAIRWISE),
+    WITH_STAR = RP_ALGORITHM_BIT(RP_ALGORITHM_STAR),
+    WITH_PIPELINE = RP_ALGORITHM_BIT(RP_ALGORITHM_PIPELINE),
+    WITH_BLOCKS = WITH_MESH | WITH_RING | WITH_LOG | WITH_PAIRWISE | WITH_PIPELINE,
+};
+
 const struct rp_matrix_row rp_matrix[] = {
     {
             .op = RP_OP_BROADCAST,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_MESH | WITH_RING | WITH_LOG | WITH_STAR,
             .rooted = true,
             .in_place = true,
             .algo = RP_ALGO_OP_BROADCAST,
@@ -21,7 +33,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_ALL_REDUCE,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_BLOCKS | WITH_STAR,
             .reduces = true,
             .in_place = true,
             .algo = RP_ALGO_OP_ALLREDUCE,
@@ -30,7 +42,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_ALL_GATHER,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_BLOCKS,
             .in_place = true,
             .algo = RP_ALGO_OP_ALLGATHER,
     },
@@ -38,7 +50,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_REDUCE_SCATTER,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_BLOCKS,
             .reduces = true,
             .in_place = true,
             .algo = RP_ALGO_OP_REDUCESCATTER,
@@ -47,6 +59,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_BARRIER,
             .aiv = true,
             .host_ts = true,
+            .algorithms = WITH_MESH | WITH_LOG | WITH_PAIRWISE | WITH_STAR,
             .algo = -1,
     },
 };
@@ -144,15 +157,48 @@ static rp_status wants_aiv(const struct rp_comm *comm, const struct rp_matrix_ro
     return RP_OK;
 }
 
-// Strict determinism asks for one order of operands whatever the algorithm; mesh has it.
+static const struct {
+    const char *text;
+    uint8_t asked; // enum rp_algo_name
+} names[RP_ALGORITHMS] = {
+    [RP_ALGORITHM_MESH] = { "fullmesh", RP_ALGO_FULLMESH },
+    [RP_ALGORITHM_RING] = { "ring", RP_ALGO_RING },
+    [RP_ALGORITHM_HD] = { "H-D_R", RP_ALGO_HDR },
+    [RP_ALGORITHM_NHR] = { "NHR", RP_ALGO_NHR },
+    [RP_ALGORITHM_NB] = { "NB", RP_ALGO_NB },
+    [RP_ALGORITHM_PAIRWISE] = { "pairwise", RP_ALGO_PAIRWISE },
+    [RP_ALGORITHM_STAR] = { "star", RP_ALGO_STAR },
+    [RP_ALGORITHM_PIPELINE] = { "pipeline", RP_ALGO_PIPELINE },
+};
+
+const char *rp_matrix_algorithm_name(unsigned algorithm)
+{
+    return algorithm < RP_ALGORITHMS ? names[algorithm].text : NULL;
+}
+
+// What HCCL_ALGO asks for within the node; FUSED: nothing.
+static enum rp_algorithm asked_algorithm(struct rp_comm *comm, const struct rp_matrix_row *row)
+{
+    const struct rp_comm_extra *extra = rp_comm_extra_of(comm);
+    for (unsigned a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+        if (row->algo >= 0 && extra != NULL && extra->algorithm[row->algo] == names[a].asked) {
+            return (enum rp_algorithm)a;
+        }
+    }
+    return RP_ALGORITHM_FUSED;
+}
+
+// An algorithm that the operator does not have is replaced, as is one that would fold in another
+// order than the ranks' where strict determinism asks for that.
 static enum rp_algorithm host_algorithm(
         struct rp_comm *comm, const struct rp_matrix_row *row, unsigned determinism)
 {
-    const bool strict = determinism == RP_DETERMINISM_STRICT;
-    const struct rp_comm_extra *extra = rp_comm_extra_of(comm);
-    const bool ring = row->ring && row->algo >= 0 && extra != NULL &&
-                      extra->algorithm[row->algo] == RP_ALGO_RING;
-    return ring && !(strict && row->reduces) ? RP_ALGORITHM_RING : RP_ALGORITHM_MESH;
+    const enum rp_algorithm asked = asked_algorithm(comm, row);
+    unsigned may = row->algorithms;
+    if (determinism == RP_DETERMINISM_STRICT && row->reduces) {
+        may &= RP_ALGORITHMS_STRICT;
+    }
+    return may & RP_ALGORITHM_BIT(asked) ? asked : RP_ALGORITHM_MESH;
 }
 
 rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,

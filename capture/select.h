@@ -16,11 +16,19 @@
 
 struct rp_comm;
 
+/* The bit of an algorithm in a set. */
+#define RP_ALGORITHM_BIT(algorithm) (1u << (algorithm))
+
+/* Those that fold in rank order and round once: the only ones for reductions under strict. */
+#define RP_ALGORITHMS_STRICT                                                         \
+    (RP_ALGORITHM_BIT(RP_ALGORITHM_MESH) | RP_ALGORITHM_BIT(RP_ALGORITHM_PAIRWISE) | \
+            RP_ALGORITHM_BIT(RP_ALGORITHM_STAR))
+
 struct rp_matrix_row {
     uint16_t op; /* enum rp_op_kind */
     bool aiv;    /* expansions that exist */
     bool host_ts;
-    bool ring; /* HOST_TS: besides mesh */
+    uint16_t algorithms; /* of HOST_TS: bit a for enum rp_algorithm a */
     bool reduces;
     bool rooted;
     bool in_place; /* output and input may be the same memory */
@@ -44,6 +52,9 @@ const struct rp_matrix_row *rp_matrix_row(unsigned op);
  */
 RP_MUST_USE rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,
         enum rp_expansion *expansion, enum rp_algorithm *algorithm);
+
+/** rp_matrix_algorithm_name: as HCCL_ALGO spells it; NULL for what is no algorithm of HOST_TS. */
+const char *rp_matrix_algorithm_name(unsigned algorithm);
 
 /** rp_select_mode: what HcclConfigGetInfo answers: what was set, and AIV or HOST_TS if nothing was.
  */

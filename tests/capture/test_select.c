@@ -5,10 +5,13 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
 #include "base/util.h"
 #include "capture/comm_extra.h"
+#include "capture/expand.h"
 #include "capture/select.h"
+#include "kernels/dtype.h"
 
 #define AIV RP_EXPANSION_AIV
 #define HOST RP_EXPANSION_HOST_TS
@@ -124,6 +127,47 @@ Test(select, the_algorithm_follows_hccl_algo_at_level_0)
         }
     }
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_BARRIER, 0), RP_ALGORITHM_MESH));
+}
+
+// Every name, for every operator: taken where the matrix says that the operator has the algorithm,
+// replaced by the mesh where not; under strict also where it would fold in another order.
+Test(select, every_algorithm_that_an_operator_has_may_be_asked_for)
+{
+    for (unsigned a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+        char text[64] = "level0:";
+        strcat(text, rp_matrix_algorithm_name(a));
+        for (unsigned i = 0; i < rp_matrix_rows; i++) {
+            const struct rp_matrix_row *row = &rp_matrix[i];
+            const bool has = row->algo >= 0 && (row->algorithms & RP_ALGORITHM_BIT(a)) != 0;
+            const bool in_order = !row->reduces || (RP_ALGORITHMS_STRICT & RP_ALGORITHM_BIT(a));
+            cr_assert(
+                    eq(int, (int)algorithm_of(text, row->op, 0), has ? (int)a : RP_ALGORITHM_MESH),
+                    "%s, row %u", text, i);
+            cr_assert(eq(int, (int)algorithm_of(text, row->op, 2),
+                              has &&in_order ? (int)a : RP_ALGORITHM_MESH),
+                    "%s, row %u, strict", text, i);
+        }
+    }
+}
+
+// The matrix says what the expansion can do, and nothing else.
+Test(select, the_matrix_has_the_algorithms_that_can_be_expanded)
+{
+    for (unsigned i = 0; i < rp_matrix_rows; i++) {
+        for (uint8_t a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+            const struct rp_expand_request request = { .op = rp_matrix[i].op,
+                .dtype = RP_DTYPE_FP32,
+                .algorithm = a,
+                .size = 3,
+                .count = 1,
+                .window_bytes = 1 << 20 };
+            struct rp_task_list *list = NULL;
+            const bool has = (rp_matrix[i].algorithms & RP_ALGORITHM_BIT(a)) != 0;
+            cr_assert(eq(int, rp_expand(&request, &list), has ? RP_OK : RP_ENOTSUP),
+                    "row %u, algorithm %u", i, a);
+            rp_free(list);
+        }
+    }
 }
 
 // A ring folds each slice from another rank on: repeatable, but not the order that strict asks for.
