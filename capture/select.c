@@ -188,12 +188,44 @@ static enum rp_algorithm asked_algorithm(struct rp_comm *comm, const struct rp_m
     return RP_ALGORITHM_FUSED;
 }
 
+// Beyond this many ranks, the signals of a mesh take longer than the steps of an algorithm that has
+// fewer of them, as long as there is little to move: by the cost model (tests/capture/test_cost.c),
+// for the whole vector's bytes a rank.
+#define FEW_RANKS 15
+
+static const struct {
+    uint16_t op;
+    bool blocks; // the vector is a block a rank
+    uint32_t bytes_max;
+} few_steps[] = {
+    { RP_OP_ALL_REDUCE, false, 1024 },
+    { RP_OP_ALL_GATHER, true, 4096 },
+    { RP_OP_REDUCE_SCATTER, true, 512 },
+    { RP_OP_BROADCAST, false, 128 },
+    { RP_OP_BARRIER, false, 1 },
+};
+
+enum rp_algorithm rp_select_adaptive(unsigned op, uint64_t block_bytes, uint32_t ranks)
+{
+    const bool power = (ranks & (ranks - 1)) == 0;
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(few_steps) && ranks > FEW_RANKS; i++) {
+        const uint64_t bytes = few_steps[i].blocks ? block_bytes : block_bytes / ranks;
+        if (few_steps[i].op == op && bytes <= few_steps[i].bytes_max) {
+            return power ? RP_ALGORITHM_HD : RP_ALGORITHM_NHR;
+        }
+    }
+    return RP_ALGORITHM_MESH;
+}
+
 // An algorithm that the operator does not have is replaced, as is one that would fold in another
 // order than the ranks' where strict determinism asks for that.
-static enum rp_algorithm host_algorithm(
-        struct rp_comm *comm, const struct rp_matrix_row *row, unsigned determinism)
+static enum rp_algorithm host_algorithm(struct rp_comm *comm, const struct rp_matrix_row *row,
+        uint64_t block_bytes, unsigned determinism)
 {
-    const enum rp_algorithm asked = asked_algorithm(comm, row);
+    enum rp_algorithm asked = asked_algorithm(comm, row);
+    if (asked == RP_ALGORITHM_FUSED) {
+        asked = rp_select_adaptive(row->op, block_bytes, comm->size);
+    }
     unsigned may = row->algorithms;
     if (determinism == RP_DETERMINISM_STRICT && row->reduces) {
         may &= RP_ALGORITHMS_STRICT;
@@ -201,7 +233,7 @@ static enum rp_algorithm host_algorithm(
     return may & RP_ALGORITHM_BIT(asked) ? asked : RP_ALGORITHM_MESH;
 }
 
-rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,
+rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes, unsigned determinism,
         enum rp_expansion *expansion, enum rp_algorithm *algorithm)
 {
     const struct rp_matrix_row *row = rp_matrix_row(op);
@@ -214,6 +246,6 @@ rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,
         return st;
     }
     *expansion = aiv ? RP_EXPANSION_AIV : RP_EXPANSION_HOST_TS;
-    *algorithm = aiv ? RP_ALGORITHM_FUSED : host_algorithm(comm, row, determinism);
+    *algorithm = aiv ? RP_ALGORITHM_FUSED : host_algorithm(comm, row, block_bytes, determinism);
     return RP_OK;
 }

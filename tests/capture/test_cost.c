@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "capture/cost.h"
+#include "capture/select.h"
 #include "kernels/dtype.h"
 
 #define WINDOW (UINT64_C(200) << 20)
@@ -179,6 +180,33 @@ Test(cost, a_thousand_ranks, .timeout = 120)
     cr_assert(lt(dbl, small, 60 * steps), "%f", small);
     cr_assert(gt(dbl, pairs, 20 * steps));
     cr_assert(lt(dbl, pairs, 60 * steps), "%f", pairs);
+}
+
+// The selector's thresholds are this model's: what it picks is near the best within a node.
+Test(cost, what_the_selector_picks_is_near_the_best, .timeout = 120)
+{
+    static const enum rp_op_kind ops[] = { RP_OP_ALL_REDUCE, RP_OP_ALL_GATHER, RP_OP_REDUCE_SCATTER,
+        RP_OP_BROADCAST };
+    static const uint32_t ranks_of[] = { 2, 4, 8, 16, 24, 64, 100 };
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(ranks_of) * RP_ARRAY_LENGTH(ops); i++) {
+        const enum rp_op_kind op = ops[i % RP_ARRAY_LENGTH(ops)];
+        const uint32_t p = ranks_of[i / RP_ARRAY_LENGTH(ops)];
+        const unsigned algorithms = rp_matrix_row(op)->algorithms;
+        for (uint64_t n = 16; n <= 1 << 20; n *= 16) {
+            const bool blocks = op == RP_OP_ALL_GATHER || op == RP_OP_REDUCE_SCATTER;
+            const uint64_t bytes = blocks ? n / p + 1 : n;
+            const enum rp_algorithm picked = rp_select_adaptive(op, bytes, p);
+            const double ns = predict(&rp_cost_default, op, picked, 1, p, bytes);
+            for (int a = RP_ALGORITHM_MESH; a < RP_ALGORITHM_PIPELINE; a++) {
+                if (algorithms & RP_ALGORITHM_BIT(a)) {
+                    const double other =
+                            predict(&rp_cost_default, op, (enum rp_algorithm)a, 1, p, bytes);
+                    cr_assert(le(dbl, ns, 2 * other), "op %d, %u ranks, %llu bytes: %d, not %d", op,
+                            p, (unsigned long long)bytes, a, picked);
+                }
+            }
+        }
+    }
 }
 
 Test(cost, what_cannot_be_told_is_an_error)
