@@ -192,6 +192,7 @@ static bool run_wait(struct replay *replay, uint32_t self, uint32_t from)
         return false;
     }
     const uint32_t index = queue->first;
+    assert(index < replay->messages_max && replay->message != NULL);
     struct message *message = &replay->message[index];
     if (message->arrival_ns > rank->now_ns) {
         rank->now_ns = message->arrival_ns;
