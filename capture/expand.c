@@ -32,7 +32,13 @@ uint64_t rp_expand_round_count(const struct rp_expand_request *request)
     return forms[request->algorithm]->round_count(request);
 }
 
-// Algorithms with a region of their own leave the slots behind it alone.
+static uint64_t region_end(const struct rp_expand_request *request, enum rp_region region)
+{
+    const struct rp_part part = rp_expand_region(request, region);
+    return part.off + part.bytes;
+}
+
+// Algorithms with a region of their own leave what is behind it alone.
 uint64_t rp_expand_window_bytes(const struct rp_expand_request *request)
 {
     if (request->size == 1 || request->op == RP_OP_BARRIER) {
@@ -40,15 +46,15 @@ uint64_t rp_expand_window_bytes(const struct rp_expand_request *request)
     }
     switch ((enum rp_algorithm)request->algorithm) {
     case RP_ALGORITHM_RING:
-        return rp_expand_region(request, RP_REGION_RING + 1).off;
+        return region_end(request, RP_REGION_RING);
     case RP_ALGORITHM_NHR:
-        return rp_expand_region(request, RP_REGION_NHR + 1).off;
+        return region_end(request, RP_REGION_NHR);
     case RP_ALGORITHM_NB:
-        return rp_expand_region(request, RP_REGION_NB + 1).off;
+        return region_end(request, RP_REGION_NB);
     case RP_ALGORITHM_HD:
-        return rp_expand_region(request, RP_REGION_HD + 1).off;
+        return region_end(request, RP_REGION_HD);
     case RP_ALGORITHM_PIPELINE:
-        return rp_expand_region(request, RP_REGION_PIPELINE + 1).off;
+        return region_end(request, RP_REGION_PIPELINE);
     default:
         return rp_expand_slot_off(request, request->size);
     }

@@ -10,6 +10,7 @@
 // A round that is much larger than the caches gains nothing, and windows beyond this much of it
 // are never touched: they cost addresses only.
 #define REGION_BYTES_MAX (512u * 1024u)
+#define PIPELINE_BYTES_MAX UINT64_C(131072) // for each rank: two of its places at most
 #define SLOTS_BYTES_MAX (4u * 1024u * 1024u)
 #define SLOT_BYTES_MAX (1024u * 1024u)
 #define SLOT_BYTES_MIN (64u * 1024u) // of many ranks; the window itself may allow less
@@ -124,24 +125,37 @@ uint64_t rp_expand_element_bytes(const struct rp_expand_request *request)
     return rp_dtype_bytes((enum rp_dtype)request->dtype);
 }
 
-// Half of a small window for the regions, half for the slots.
-struct rp_part rp_expand_region(const struct rp_expand_request *request, enum rp_region region)
+// A small window is one half slots; the other is shared by the regions.
+static uint64_t region_bytes(const struct rp_expand_request *request)
 {
-    const uint64_t share = request->window_bytes / (2 * RP_REGIONS);
-    const uint64_t bytes = rp_min_u64(share - share % RP_CACHELINE, REGION_BYTES_MAX);
-    return (struct rp_part){ .off = region * bytes, .bytes = bytes };
+    const uint64_t share = request->window_bytes / (2 * (RP_REGION_PIPELINE + 1));
+    return rp_min_u64(share - share % RP_CACHELINE, REGION_BYTES_MAX);
 }
 
 static uint64_t slots_off(const struct rp_expand_request *request)
 {
-    return rp_expand_region(request, RP_REGIONS).off;
+    return RP_REGION_PIPELINE * region_bytes(request);
+}
+
+struct rp_part rp_expand_region(const struct rp_expand_request *request, enum rp_region region)
+{
+    const uint64_t bytes = region_bytes(request);
+    if (region != RP_REGION_PIPELINE) {
+        return (struct rp_part){ .off = region * bytes, .bytes = bytes };
+    }
+    const uint64_t off = rp_expand_slot_off(request, request->size);
+    const uint64_t most = request->size * PIPELINE_BYTES_MAX;
+    return (struct rp_part){
+        .off = off,
+        .bytes = rp_min_u64(request->window_bytes - off, most),
+    };
 }
 
 uint64_t rp_expand_slot(const struct rp_expand_request *request)
 {
     uint64_t most = SLOTS_BYTES_MAX / request->size;
     most = rp_min_u64(rp_max_u64(most, SLOT_BYTES_MIN), SLOT_BYTES_MAX);
-    const uint64_t room = request->window_bytes - slots_off(request);
+    const uint64_t room = request->window_bytes - slots_off(request) - region_bytes(request);
     const uint64_t slot = rp_min_u64(room / request->size, most);
     return slot - slot % RP_CACHELINE;
 }

@@ -11,12 +11,13 @@
  * rank's unread data, however far apart the two are: that is what makes rounds
  * and operators independent of each other without a barrier.
  *
- *     | ring | NHR | NB | H-D_R | pipeline | slot 0 | slot 1 | ...
+ *     | ring | NHR | NB | H-D_R | slot 0 | slot 1 | ... | pipeline |
  *
  * An algorithm in which every rank may put to every other has a slot for each
  * sender. In the others a rank hears of few peers, the same ones every time;
  * they have a region of their own, cut into a lane for each of those peers, so
- * that the room does not shrink with the number of ranks.
+ * that the room does not shrink with the number of ranks. The pipeline's, for
+ * which links are far and bandwidth is wanted, is the largest and comes last.
  */
 
 #include <stdbool.h>
@@ -73,7 +74,6 @@ enum rp_region {
     RP_REGION_NB,
     RP_REGION_HD,
     RP_REGION_PIPELINE,
-    RP_REGIONS,
 };
 
 /** rp_expand_region: a region of a window, in whole cache lines. */

@@ -258,7 +258,7 @@ Test(expand, nothing_touches_more_than_the_head_of_a_large_window)
                         if (task->kind == RP_HT_PUT) {
                             const uint64_t end = task->dst.off + task->bytes;
                             cr_assert(le(u64, end, rp_expand_window_bytes(&request)));
-                            cr_assert(le(u64, end, 7u << 20));
+                            cr_assert(le(u64, end, 8u << 20));
                         }
                     }
                     rp_free(list);
