@@ -11,7 +11,10 @@
  * rank's unread data, however far apart the two are: that is what makes rounds
  * and operators independent of each other without a barrier.
  *
- *     | ring | NHR | NB | H-D_R | slot 0 | slot 1 | ... | pipeline |
+ *     | kernels | ring | NHR | NB | H-D_R | slot 0 | slot 1 | ... | pipeline |
+ *
+ * The AIV kernels' staged form has the head for itself: a rank that is through
+ * with such an operator may begin on a list while others still read there.
  *
  * An algorithm in which every rank may put to every other has a slot for each
  * sender. In the others a rank hears of few peers, the same ones every time;

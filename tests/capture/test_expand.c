@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "kernels/aiv.h"
 #include "support/list_sim.h"
 #include "support/oracle_reduce.h"
 
@@ -236,6 +237,7 @@ Test(expand, operators_of_all_shapes_follow_each_other, .timeout = 120)
     }
 }
 
+// The very head belongs to the kernels.
 Test(expand, nothing_touches_more_than_the_head_of_a_large_window)
 {
     for (uint32_t ranks = 2; ranks <= 9; ranks++) {
@@ -257,6 +259,7 @@ Test(expand, nothing_touches_more_than_the_head_of_a_large_window)
                         const struct rp_ht_task *task = &list->task[i];
                         if (task->kind == RP_HT_PUT) {
                             const uint64_t end = task->dst.off + task->bytes;
+                            cr_assert(ge(u64, task->dst.off, RP_AIV_WINDOW_BYTES));
                             cr_assert(le(u64, end, rp_expand_window_bytes(&request)));
                             cr_assert(le(u64, end, 8u << 20));
                         }
