@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "capture/select.h"
 #include "kernels/dtype.h"
 #include "kernels/record.h"
 #include "support/list_proof.h"
@@ -22,25 +23,13 @@ static const uint16_t ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_AL
 
 static bool knows(uint8_t algorithm, uint16_t op)
 {
-    switch (algorithm) {
-    case RP_ALGORITHM_RING:
-        return op != RP_OP_BARRIER;
-    case RP_ALGORITHM_PAIRWISE:
-        return op != RP_OP_BROADCAST;
-    case RP_ALGORITHM_STAR:
-        return op != RP_OP_ALL_GATHER && op != RP_OP_REDUCE_SCATTER;
-    case RP_ALGORITHM_PIPELINE:
-        return op != RP_OP_BROADCAST && op != RP_OP_BARRIER;
-    default:
-        return true;
-    }
+    return (rp_matrix_row(op)->algorithms & RP_ALGORITHM_BIT(algorithm)) != 0;
 }
 
 // Those that fold in rank order and round once, as strict determinism asks.
 static bool strict(uint8_t algorithm)
 {
-    return algorithm == RP_ALGORITHM_MESH || algorithm == RP_ALGORITHM_PAIRWISE ||
-           algorithm == RP_ALGORITHM_STAR;
+    return (RP_ALGORITHMS_STRICT & RP_ALGORITHM_BIT(algorithm)) != 0;
 }
 
 static void prove(struct list_proof *proof, const struct list_proof_op *op, uint32_t ranks)

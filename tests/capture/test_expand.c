@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "capture/select.h"
 #include "kernels/aiv.h"
 #include "support/list_sim.h"
 #include "support/oracle_reduce.h"
@@ -20,21 +21,9 @@ static const uint32_t ranks_of[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16 };
 static const uint16_t ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_ALL_GATHER,
     RP_OP_BROADCAST };
 
-// Which algorithm an operator does not have.
 static bool knows(uint8_t algorithm, uint16_t op)
 {
-    switch (algorithm) {
-    case RP_ALGORITHM_RING:
-        return op != RP_OP_BARRIER;
-    case RP_ALGORITHM_PAIRWISE:
-        return op != RP_OP_BROADCAST;
-    case RP_ALGORITHM_STAR:
-        return op != RP_OP_ALL_GATHER && op != RP_OP_REDUCE_SCATTER;
-    case RP_ALGORITHM_PIPELINE:
-        return op != RP_OP_BROADCAST && op != RP_OP_BARRIER;
-    default:
-        return true;
-    }
+    return (rp_matrix_row(op)->algorithms & RP_ALGORITHM_BIT(algorithm)) != 0;
 }
 
 static void describe(const struct list_sim_op *op, uint32_t ranks)
