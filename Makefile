@@ -25,9 +25,10 @@ tsan: ## run the race programs under TSan
 bench: release ## run every bench on the release build
 	for bench in bench/*.c; do build/release/$${bench%.c} $(ARGS) || exit 1; done
 
-soak: ## run the rank tests at full length, then the race programs ROUNDS times (20)
+soak: ## run the rank tests and the proof of algorithms at full length, then the race programs ROUNDS times (20)
 	cmake --preset debug -B build/soak -DRP_TEST_TIMEOUT_S=14400 && cmake --build build/soak
 	REPRISE_SOAK=1 ctest --test-dir build/soak -L '^(ranks|net)$$' --output-on-failure
+	REPRISE_SOAK=1 ctest --test-dir build/soak -R '^capture/algorithms$$' --output-on-failure
 	ctest --test-dir build/soak -L '^race$$' --output-on-failure --repeat until-fail:$(ROUNDS)
 
 demo: ## train on digits, eager and replayed (ARGS="--ranks 4")

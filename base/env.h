@@ -117,6 +117,7 @@ enum rp_algo_name {
     RP_ALGO_PIPELINE,
     RP_ALGO_PAIRWISE,
     RP_ALGO_FULLMESH,
+    RP_ALGO_STAR,
 };
 
 /* Operators of HCCL_ALGO's second form. */

@@ -4,7 +4,7 @@
 //     allreduce=level0:NA;level1:ring/broadcast=level1:H-D_R     the named operators
 //
 // Names are case-sensitive. What is not named stays adaptive. CANN takes only NA at level 0, within
-// a server; here ring and fullmesh may be asked for.
+// a server; here the algorithms of one level may be asked for there, too.
 
 #include <string.h>
 
@@ -21,21 +21,23 @@ enum {
     OUTER = 1 << 1 | 1 << 2 | 1 << 3,
     ANY = INNER | OUTER,
     SERVERS = 1 << 1,
+    NEAR = INNER | SERVERS,
 };
 
 static const struct algo_word algorithms[] = {
     { "NA", RP_ALGO_NA, INNER },
     { "null", RP_ALGO_NULL, OUTER },
     { "ring", RP_ALGO_RING, ANY },
-    { "H-D_R", RP_ALGO_HDR, OUTER },
-    { "NHR", RP_ALGO_NHR, OUTER },
+    { "H-D_R", RP_ALGO_HDR, ANY },
+    { "NHR", RP_ALGO_NHR, ANY },
     { "NHR_V1", RP_ALGO_NHR_V1, SERVERS },
-    { "NB", RP_ALGO_NB, OUTER },
+    { "NB", RP_ALGO_NB, ANY },
     { "AHC", RP_ALGO_AHC, SERVERS },
     { "AHC_BROKE", RP_ALGO_AHC_BROKE, SERVERS },
-    { "pipeline", RP_ALGO_PIPELINE, OUTER },
-    { "pairwise", RP_ALGO_PAIRWISE, SERVERS },
+    { "pipeline", RP_ALGO_PIPELINE, ANY },
+    { "pairwise", RP_ALGO_PAIRWISE, NEAR },
     { "fullmesh", RP_ALGO_FULLMESH, ANY },
+    { "star", RP_ALGO_STAR, INNER },
 };
 
 static const char *const operators[RP_ALGO_OP_COUNT] = {

@@ -10,6 +10,17 @@
 // A single rank copies; a round of this much keeps its steps short.
 #define ALONE_BYTES (1024u * 1024u)
 
+static const struct rp_algorithm_form *const forms[RP_ALGORITHMS] = {
+    [RP_ALGORITHM_MESH] = &rp_algorithm_mesh,
+    [RP_ALGORITHM_RING] = &rp_algorithm_ring,
+    [RP_ALGORITHM_HD] = &rp_algorithm_hd,
+    [RP_ALGORITHM_NHR] = &rp_algorithm_nhr,
+    [RP_ALGORITHM_NB] = &rp_algorithm_nb,
+    [RP_ALGORITHM_PAIRWISE] = &rp_algorithm_pairwise,
+    [RP_ALGORITHM_STAR] = &rp_algorithm_star,
+    [RP_ALGORITHM_PIPELINE] = &rp_algorithm_pipeline,
+};
+
 uint64_t rp_expand_round_count(const struct rp_expand_request *request)
 {
     if (request->op == RP_OP_BARRIER) {
@@ -18,25 +29,44 @@ uint64_t rp_expand_round_count(const struct rp_expand_request *request)
     if (request->size == 1) {
         return ALONE_BYTES / rp_expand_element_bytes(request);
     }
-    return request->algorithm == RP_ALGORITHM_RING ? rp_expand_ring_count(request)
-                                                   : rp_expand_mesh_count(request);
+    return forms[request->algorithm]->round_count(request);
 }
 
+static uint64_t region_end(const struct rp_expand_request *request, enum rp_region region)
+{
+    const struct rp_part part = rp_expand_region(request, region);
+    return part.off + part.bytes;
+}
+
+// Algorithms with a region of their own leave what is behind it alone.
 uint64_t rp_expand_window_bytes(const struct rp_expand_request *request)
 {
-    const bool none = request->size == 1 || request->op == RP_OP_BARRIER;
-    return none ? 0 : request->size * rp_expand_slot(request);
+    if (request->size == 1 || request->op == RP_OP_BARRIER) {
+        return 0;
+    }
+    switch ((enum rp_algorithm)request->algorithm) {
+    case RP_ALGORITHM_RING:
+        return region_end(request, RP_REGION_RING);
+    case RP_ALGORITHM_NHR:
+        return region_end(request, RP_REGION_NHR);
+    case RP_ALGORITHM_NB:
+        return region_end(request, RP_REGION_NB);
+    case RP_ALGORITHM_HD:
+        return region_end(request, RP_REGION_HD);
+    case RP_ALGORITHM_PIPELINE:
+        return region_end(request, RP_REGION_PIPELINE);
+    default:
+        return rp_expand_slot_off(request, request->size);
+    }
 }
 
 // One rank: its output is its input.
-static rp_status expand_alone(const struct rp_expand_request *request, struct rp_task_list **out)
+static void build_alone(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    struct rp_list_builder builder = { .list = NULL };
     if (request->op != RP_OP_BARRIER && request->op != RP_OP_BROADCAST) {
-        rp_build_copy(&builder, rp_ht_at(RP_HT_RECV, 0, 0), rp_ht_at(RP_HT_SEND, 0, 0),
+        rp_build_copy(builder, rp_ht_at(RP_HT_RECV, 0, 0), rp_ht_at(RP_HT_SEND, 0, 0),
                 request->count * rp_expand_element_bytes(request));
     }
-    return rp_builder_finish(&builder, request->count, out);
 }
 
 rp_status rp_expand(const struct rp_expand_request *request, struct rp_task_list **out)
@@ -49,9 +79,13 @@ rp_status rp_expand(const struct rp_expand_request *request, struct rp_task_list
                 request->count, rp_op_kind_name(request->op), most, request->window_bytes,
                 request->size);
     }
+    struct rp_list_builder builder = { .list = NULL };
     if (request->size == 1) {
-        return expand_alone(request, out);
+        build_alone(&builder, request);
+    } else if (!forms[request->algorithm]->build(&builder, request)) {
+        const struct rp_record record = { .op = request->op, .algorithm = request->algorithm };
+        return rp_fail(RP_ENOTSUP, "%s has no algorithm %s", rp_op_kind_name(request->op),
+                rp_record_words(&record).algorithm);
     }
-    return request->algorithm == RP_ALGORITHM_RING ? rp_expand_ring(request, out)
-                                                   : rp_expand_mesh(request, out);
+    return rp_builder_finish(&builder, request->count, out);
 }

@@ -5,11 +5,15 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernels/aiv.h"
 #include "kernels/dtype.h"
 
 // A round that is much larger than the caches gains nothing, and windows beyond this much of it
 // are never touched: they cost addresses only.
-#define WINDOW_BYTES_MAX (4u * 1024u * 1024u)
+#define WINDOW_BYTES_MIN (1024u * 1024u) // of communicators
+#define REGION_BYTES_MAX (512u * 1024u)
+#define PIPELINE_BYTES_MAX UINT64_C(131072) // for each rank: two of its places at most
+#define SLOTS_BYTES_MAX (4u * 1024u * 1024u)
 #define SLOT_BYTES_MAX (1024u * 1024u)
 #define SLOT_BYTES_MIN (64u * 1024u) // of many ranks; the window itself may allow less
 
@@ -123,12 +127,61 @@ uint64_t rp_expand_element_bytes(const struct rp_expand_request *request)
     return rp_dtype_bytes((enum rp_dtype)request->dtype);
 }
 
+// HCCL_BUFFSIZE gives no communicator a smaller window.
+static uint64_t regions_off(const struct rp_expand_request *request)
+{
+    return request->window_bytes >= WINDOW_BYTES_MIN ? RP_AIV_WINDOW_BYTES : 0;
+}
+static_assert(WINDOW_BYTES_MIN >= 4 * RP_AIV_WINDOW_BYTES, "the kernels' share is a small one");
+
+// A small window is one half slots; the other is shared by the regions.
+static uint64_t region_bytes(const struct rp_expand_request *request)
+{
+    const uint64_t bytes = request->window_bytes - regions_off(request);
+    const uint64_t share = bytes / (2 * (RP_REGION_PIPELINE + 1));
+    return rp_min_u64(share - share % RP_CACHELINE, REGION_BYTES_MAX);
+}
+
+static uint64_t slots_off(const struct rp_expand_request *request)
+{
+    return regions_off(request) + RP_REGION_PIPELINE * region_bytes(request);
+}
+
+struct rp_part rp_expand_region(const struct rp_expand_request *request, enum rp_region region)
+{
+    const uint64_t bytes = region_bytes(request);
+    if (region != RP_REGION_PIPELINE) {
+        return (struct rp_part){ .off = regions_off(request) + region * bytes, .bytes = bytes };
+    }
+    const uint64_t off = rp_expand_slot_off(request, request->size);
+    const uint64_t most = request->size * PIPELINE_BYTES_MAX;
+    return (struct rp_part){
+        .off = off,
+        .bytes = rp_min_u64(request->window_bytes - off, most),
+    };
+}
+
 uint64_t rp_expand_slot(const struct rp_expand_request *request)
 {
-    uint64_t most = WINDOW_BYTES_MAX / request->size;
+    uint64_t most = SLOTS_BYTES_MAX / request->size;
     most = rp_min_u64(rp_max_u64(most, SLOT_BYTES_MIN), SLOT_BYTES_MAX);
-    const uint64_t slot = rp_min_u64(request->window_bytes / request->size, most);
+    const uint64_t room = request->window_bytes - slots_off(request) - region_bytes(request);
+    const uint64_t slot = rp_min_u64(room / request->size, most);
     return slot - slot % RP_CACHELINE;
+}
+
+uint64_t rp_expand_slot_off(const struct rp_expand_request *request, uint32_t sender)
+{
+    return slots_off(request) + sender * rp_expand_slot(request);
+}
+
+uint32_t rp_expand_log2(uint32_t ranks)
+{
+    uint32_t steps = 0;
+    while (UINT64_C(1) << steps < ranks) {
+        steps++;
+    }
+    return steps;
 }
 
 uint64_t rp_expand_limit(const struct rp_expand_request *request, uint64_t bytes)

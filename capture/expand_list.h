@@ -5,12 +5,22 @@
  * What the algorithms share: a list that grows, the layout of windows, and the
  * division of a round into slices.
  *
- * Windows. Whatever the operator, the algorithm and the round, rank s writes
- * only bytes [s * slot, (s + 1) * slot) of a peer's window-in and window-out,
- * and `slot` depends on the window and the number of ranks alone. So when s has
- * its credit for what it wrote last, nothing that it writes next can meet
- * another rank's unread data, however far apart the two are: that is what makes
- * rounds and operators independent of each other without a barrier.
+ * Windows. Every byte of a window has one writer besides its owner, whatever
+ * the operator, the count, the root and the round. So when a rank has its
+ * credit for what it wrote last, nothing that it writes next can meet another
+ * rank's unread data, however far apart the two are: that is what makes rounds
+ * and operators independent of each other without a barrier.
+ *
+ *     | kernels | ring | NHR | NB | H-D_R | slot 0 | slot 1 | ... | pipeline |
+ *
+ * The AIV kernels' staged form has the head for itself: a rank that is through
+ * with such an operator may begin on a list while others still read there.
+ *
+ * An algorithm in which every rank may put to every other has a slot for each
+ * sender. In the others a rank hears of few peers, the same ones every time;
+ * they have a region of their own, cut into a lane for each of those peers, so
+ * that the room does not shrink with the number of ranks. The pipeline's, for
+ * which links are far and bandwidth is wanted, is the largest and comes last.
  */
 
 #include <stdbool.h>
@@ -56,9 +66,6 @@ void rp_build_reduce(struct rp_list_builder *builder, struct rp_ht_addr dst, str
 /** rp_expand_element_bytes: of the request's type. */
 uint64_t rp_expand_element_bytes(const struct rp_expand_request *request);
 
-/** rp_expand_slot: bytes of each sender's part of a window, a multiple of RP_CACHELINE. */
-uint64_t rp_expand_slot(const struct rp_expand_request *request);
-
 /**
  * rp_expand_one: the block to name in the buffer that has one block alone: 0; by a table the
  * executor must know which it is, `rank`'s.
@@ -73,6 +80,23 @@ struct rp_part {
     uint64_t bytes;
 };
 
+enum rp_region {
+    RP_REGION_RING,
+    RP_REGION_NHR,
+    RP_REGION_NB,
+    RP_REGION_HD,
+    RP_REGION_PIPELINE,
+};
+
+/** rp_expand_region: a region of a window, in whole cache lines. */
+struct rp_part rp_expand_region(const struct rp_expand_request *request, enum rp_region region);
+
+/** rp_expand_slot: bytes of each sender's slot, a multiple of RP_CACHELINE. */
+uint64_t rp_expand_slot(const struct rp_expand_request *request);
+
+/** rp_expand_slot_off: where the slot of `sender` begins in a window. */
+uint64_t rp_expand_slot_off(const struct rp_expand_request *request, uint32_t sender);
+
 /**
  * rp_expand_part: part `index` of `parts` of the request's block, cut between
  * elements, in large blocks also between cache lines. Parts differ by at most
@@ -85,8 +109,26 @@ struct rp_part rp_expand_part(
  *  `bytes`: parts of `n * limit` bytes in `n` then never exceed `limit`. */
 uint64_t rp_expand_limit(const struct rp_expand_request *request, uint64_t bytes);
 
-/* Most elements of each block in one round, per algorithm; 0: not even one fits. */
-uint64_t rp_expand_mesh_count(const struct rp_expand_request *request);
-uint64_t rp_expand_ring_count(const struct rp_expand_request *request);
+/** rp_expand_log2: least l with 2^l >= ranks. */
+uint32_t rp_expand_log2(uint32_t ranks);
+
+/*
+ * An algorithm: the most elements of each block in one round, 0 when not even
+ * one fits; and the tasks of one rank, after which `false` says that it does not
+ * know the operator. Both are called for two ranks or more.
+ */
+struct rp_algorithm_form {
+    uint64_t (*round_count)(const struct rp_expand_request *request);
+    bool (*build)(struct rp_list_builder *builder, const struct rp_expand_request *request);
+};
+
+extern const struct rp_algorithm_form rp_algorithm_mesh;
+extern const struct rp_algorithm_form rp_algorithm_ring;
+extern const struct rp_algorithm_form rp_algorithm_hd;
+extern const struct rp_algorithm_form rp_algorithm_nhr;
+extern const struct rp_algorithm_form rp_algorithm_nb;
+extern const struct rp_algorithm_form rp_algorithm_pairwise;
+extern const struct rp_algorithm_form rp_algorithm_star;
+extern const struct rp_algorithm_form rp_algorithm_pipeline;
 
 #endif

@@ -16,7 +16,6 @@
 // Every put is answered by a signal once its data has been used, the credit. In an all-reduce the
 // result's signal is also the credit for the inputs: who sends a result has read all of them.
 
-#include "base/error.h"
 #include "capture/expand_list.h"
 
 // Peers in the order rank + 1, rank + 2, ...: so that not everybody turns to rank 0 first.
@@ -44,6 +43,7 @@ static void fold(struct rp_list_builder *builder, const struct rp_expand_request
         struct rp_ht_addr result, struct rp_ht_addr own, uint64_t bytes)
 {
     const struct rp_fold inputs = {
+        .off = rp_expand_slot_off(request, 0),
         .step = rp_expand_slot(request),
         .count = request->size,
         .own = request->rank,
@@ -55,7 +55,7 @@ static void reduce_scatter(struct rp_list_builder *builder, const struct rp_expa
 {
     const uint64_t bytes = request->count * rp_expand_element_bytes(request);
     const struct rp_ht_addr theirs =
-            rp_ht_at(RP_HT_WIN_IN, 0, request->rank * rp_expand_slot(request));
+            rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, request->rank));
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
         rp_build_put(builder, peer, theirs, rp_ht_at(RP_HT_SEND, peer, 0), bytes);
@@ -72,13 +72,13 @@ static void reduce_scatter(struct rp_list_builder *builder, const struct rp_expa
 // its block for this rank.
 static void exchange(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const uint64_t slot = rp_expand_slot(request);
     const uint64_t bytes = request->count * rp_expand_element_bytes(request);
     const bool blocks = request->op == RP_OP_ALLTOALL;
     const uint32_t one = rp_expand_one(request, request->rank);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
-        rp_build_put(builder, peer, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * slot),
+        rp_build_put(builder, peer,
+                rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, request->rank)),
                 rp_ht_at(RP_HT_SEND, blocks ? peer : one, 0), bytes);
         rp_build_signal(builder, peer);
     }
@@ -88,7 +88,7 @@ static void exchange(struct rp_list_builder *builder, const struct rp_expand_req
         const uint32_t peer = peer_at(request, request->size - step);
         rp_build_wait(builder, peer);
         rp_build_copy(builder, rp_ht_at(RP_HT_RECV, peer, 0),
-                rp_ht_at(RP_HT_WIN_IN, 0, peer * slot), bytes);
+                rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, peer)), bytes);
         rp_build_signal(builder, peer);
     }
     wait_all(builder, request);
@@ -97,11 +97,11 @@ static void exchange(struct rp_list_builder *builder, const struct rp_expand_req
 // The second half of all-reduce: slice r of the result stands in rank r's output.
 static void share_slices(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const uint64_t slot = rp_expand_slot(request);
     const struct rp_part own = rp_expand_part(request, request->rank, request->size);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
-        rp_build_put(builder, peer, rp_ht_at(RP_HT_WIN_OUT, 0, request->rank * slot),
+        rp_build_put(builder, peer,
+                rp_ht_at(RP_HT_WIN_OUT, 0, rp_expand_slot_off(request, request->rank)),
                 rp_ht_at(RP_HT_RECV, 0, own.off), own.bytes);
         rp_build_signal(builder, peer);
     }
@@ -110,7 +110,7 @@ static void share_slices(struct rp_list_builder *builder, const struct rp_expand
         const struct rp_part part = rp_expand_part(request, peer, request->size);
         rp_build_wait(builder, peer);
         rp_build_copy(builder, rp_ht_at(RP_HT_RECV, 0, part.off),
-                rp_ht_at(RP_HT_WIN_OUT, 0, peer * slot), part.bytes);
+                rp_ht_at(RP_HT_WIN_OUT, 0, rp_expand_slot_off(request, peer)), part.bytes);
         rp_build_signal(builder, peer);
     }
     wait_all(builder, request);
@@ -121,7 +121,7 @@ static void share_slices(struct rp_list_builder *builder, const struct rp_expand
 static void scatter_slices(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
     const struct rp_ht_addr theirs =
-            rp_ht_at(RP_HT_WIN_IN, 0, request->rank * rp_expand_slot(request));
+            rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, request->rank));
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
         const struct rp_part part = rp_expand_part(request, peer, request->size);
@@ -190,11 +190,11 @@ static struct rp_part slice_of(const struct rp_expand_request *request, uint32_t
 
 static void broadcast_root(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const uint64_t slot = rp_expand_slot(request);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
         const struct rp_part part = slice_of(request, peer);
-        rp_build_put(builder, peer, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * slot),
+        rp_build_put(builder, peer,
+                rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, request->rank)),
                 rp_ht_at(RP_HT_SEND, 0, part.off), part.bytes);
         rp_build_signal(builder, peer);
     }
@@ -204,15 +204,16 @@ static void broadcast_root(struct rp_list_builder *builder, const struct rp_expa
 static void broadcast_other(
         struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const uint64_t slot = rp_expand_slot(request);
     const struct rp_part own = slice_of(request, request->rank);
-    const struct rp_ht_addr scattered = rp_ht_at(RP_HT_WIN_IN, 0, request->root * slot);
+    const struct rp_ht_addr scattered =
+            rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, request->root));
     rp_build_wait(builder, request->root);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
         if (peer != request->root) {
-            rp_build_put(builder, peer, rp_ht_at(RP_HT_WIN_OUT, 0, request->rank * slot), scattered,
-                    own.bytes);
+            rp_build_put(builder, peer,
+                    rp_ht_at(RP_HT_WIN_OUT, 0, rp_expand_slot_off(request, request->rank)),
+                    scattered, own.bytes);
             rp_build_signal(builder, peer);
         }
     }
@@ -224,7 +225,7 @@ static void broadcast_other(
             const struct rp_part part = slice_of(request, peer);
             rp_build_wait(builder, peer);
             rp_build_copy(builder, rp_ht_at(RP_HT_RECV, 0, part.off),
-                    rp_ht_at(RP_HT_WIN_OUT, 0, peer * slot), part.bytes);
+                    rp_ht_at(RP_HT_WIN_OUT, 0, rp_expand_slot_off(request, peer)), part.bytes);
             rp_build_signal(builder, peer);
         }
     }
@@ -272,7 +273,7 @@ static void barrier(struct rp_list_builder *builder, const struct rp_expand_requ
     wait_all(builder, request);
 }
 
-uint64_t rp_expand_mesh_count(const struct rp_expand_request *request)
+static uint64_t round_count(const struct rp_expand_request *request)
 {
     const uint64_t limit = rp_expand_limit(request, rp_expand_slot(request));
     const uint64_t elements = limit / rp_expand_element_bytes(request);
@@ -287,36 +288,36 @@ uint64_t rp_expand_mesh_count(const struct rp_expand_request *request)
     }
 }
 
-rp_status rp_expand_mesh(const struct rp_expand_request *request, struct rp_task_list **out)
+static bool build(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    struct rp_list_builder builder = { .list = NULL };
     switch (request->op) {
     case RP_OP_ALL_REDUCE:
-        all_reduce(&builder, request);
-        break;
+        all_reduce(builder, request);
+        return true;
     case RP_OP_REDUCE_SCATTER:
     case RP_OP_REDUCE_SCATTER_V:
-        reduce_scatter(&builder, request);
-        break;
+        reduce_scatter(builder, request);
+        return true;
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_GATHER_V:
     case RP_OP_ALLTOALL:
-        exchange(&builder, request);
-        break;
+        exchange(builder, request);
+        return true;
     case RP_OP_BROADCAST:
-        broadcast(&builder, request);
-        break;
+        broadcast(builder, request);
+        return true;
     case RP_OP_REDUCE:
-        reduce(&builder, request);
-        break;
+        reduce(builder, request);
+        return true;
     case RP_OP_SCATTER:
-        scatter(&builder, request);
-        break;
+        scatter(builder, request);
+        return true;
     case RP_OP_BARRIER:
-        barrier(&builder, request);
-        break;
+        barrier(builder, request);
+        return true;
     default:
-        return rp_fail(RP_ENOTSUP, "%s has no mesh algorithm", rp_op_kind_name(request->op));
+        return false;
     }
-    return rp_builder_finish(&builder, request->count, out);
 }
+
+const struct rp_algorithm_form rp_algorithm_mesh = { .round_count = round_count, .build = build };

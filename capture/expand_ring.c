@@ -13,12 +13,14 @@
 // in the order b + 1, b + 2, ..., b, a reduce's vector in that of the root's block: the same bits
 // every time, but not those of mesh.
 //
-// What arrives in step s has a place of its own in the sender's slot of window-in (window-out in
-// the second half of an all-reduce), so nobody waits for credits within a round: one signal at its
-// end says that all has been used.
+// What arrives has one of a few places in window-in (window-out in the second half of an
+// all-reduce), which are used in turn: a signal back says that a place is free again, where there
+// are more steps than places. One more at the end of the round says that all has been used.
 
-#include "base/error.h"
 #include "capture/expand_list.h"
+
+// Two would do: so many have the next ones under way while one is worked on.
+#define PLACES_MAX 8
 
 // Pieces of a broadcast or reduce: while a rank passes one on, the next is under way to it.
 #define PIECES_MAX 8
@@ -28,19 +30,22 @@ struct ring {
     const struct rp_expand_request *request;
     uint32_t next;
     uint32_t prev;
-    uint64_t slot; // bytes of a sender's part of a window
-    uint64_t step; // bytes of one step's part of that
+    struct rp_part lane; // of the windows
+    uint32_t places;
+    uint64_t place_bytes;
 };
 
 static struct ring make_ring(const struct rp_expand_request *request)
 {
-    const uint64_t slot = rp_expand_slot(request);
+    const struct rp_part lane = rp_expand_region(request, RP_REGION_RING);
+    const uint32_t places = (uint32_t)rp_min_u64(request->size - 1, PLACES_MAX);
     return (struct ring){
         .request = request,
         .next = (request->rank + 1) % request->size,
         .prev = (request->rank + request->size - 1) % request->size,
-        .slot = slot,
-        .step = rp_expand_limit(request, slot / (request->size - 1)),
+        .lane = lane,
+        .places = places,
+        .place_bytes = rp_expand_limit(request, lane.bytes / places),
     };
 }
 
@@ -53,14 +58,25 @@ static uint32_t block_behind(const struct ring *ring, uint32_t back)
 
 // Where step `step` of this rank's sending lies in the next rank's window, and of its receiving in
 // its own.
-static struct rp_ht_addr sent(const struct ring *ring, enum rp_ht_base window, uint32_t step)
+static struct rp_ht_addr place(const struct ring *ring, enum rp_ht_base window, uint32_t step)
 {
-    return rp_ht_at(window, 0, ring->request->rank * ring->slot + step * ring->step);
+    return rp_ht_at(window, 0, ring->lane.off + step % ring->places * ring->place_bytes);
 }
 
-static struct rp_ht_addr received(const struct ring *ring, enum rp_ht_base window, uint32_t step)
+// Before step `step` of a phase sends: its place was used by an earlier step of the phase.
+static void wait_place(struct rp_list_builder *builder, const struct ring *ring, uint32_t step)
 {
-    return rp_ht_at(window, 0, ring->prev * ring->slot + step * ring->step);
+    if (step >= ring->places) {
+        rp_build_wait(builder, ring->next);
+    }
+}
+
+// What arrived in step `step` of a phase has been used, and a later step may want its place.
+static void free_place(struct rp_list_builder *builder, const struct ring *ring, uint32_t step)
+{
+    if (step + ring->places + 1 < ring->request->size) {
+        rp_build_signal(builder, ring->prev);
+    }
 }
 
 static void send(struct rp_list_builder *builder, const struct ring *ring, struct rp_ht_addr dst,
@@ -103,9 +119,13 @@ static void reduce_steps(
     for (uint32_t step = 0; step <= last; step++) {
         const uint32_t out = block_behind(ring, 1 + step);
         const uint32_t in = block_behind(ring, 2 + step);
-        const struct rp_ht_addr arrived = received(ring, RP_HT_WIN_IN, step);
+        const struct rp_ht_addr arrived = place(ring, RP_HT_WIN_IN, step);
         const struct rp_fold inputs = { .off = arrived.off, .count = 2, .own = 1 };
-        send(builder, ring, sent(ring, RP_HT_WIN_IN, step), partial, block_part(ring, out).bytes);
+        wait_place(builder, ring, step);
+        send(builder, ring, arrived, partial, block_part(ring, out).bytes);
+        if (step > 0) {
+            free_place(builder, ring, step - 1); // the partial result lay there
+        }
         rp_build_wait(builder, ring->prev);
         partial = step == last ? result : arrived;
         rp_build_reduce(builder, partial, block_at(ring, RP_HT_SEND, in),
@@ -120,11 +140,12 @@ static void gather_steps(
     for (uint32_t step = 0; step + 1 < ring->request->size; step++) {
         const uint32_t out = block_behind(ring, step);
         const uint32_t in = block_behind(ring, 1 + step);
-        send(builder, ring, sent(ring, window, step), block_at(ring, RP_HT_RECV, out),
-                block_part(ring, out).bytes);
+        const struct rp_ht_addr arrived = place(ring, window, step);
+        wait_place(builder, ring, step);
+        send(builder, ring, arrived, block_at(ring, RP_HT_RECV, out), block_part(ring, out).bytes);
         rp_build_wait(builder, ring->prev);
-        rp_build_copy(builder, block_at(ring, RP_HT_RECV, in), received(ring, window, step),
-                block_part(ring, in).bytes);
+        rp_build_copy(builder, block_at(ring, RP_HT_RECV, in), arrived, block_part(ring, in).bytes);
+        free_place(builder, ring, step);
     }
 }
 
@@ -170,10 +191,10 @@ static void broadcast(struct rp_list_builder *builder, const struct ring *ring)
         if (receives) {
             rp_build_wait(builder, ring->prev);
             rp_build_copy(builder, rp_ht_at(RP_HT_RECV, 0, part.off),
-                    rp_ht_at(RP_HT_WIN_IN, 0, ring->prev * ring->slot + part.off), part.bytes);
+                    rp_ht_at(RP_HT_WIN_IN, 0, ring->lane.off + part.off), part.bytes);
         }
         if (sends) {
-            send(builder, ring, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * ring->slot + part.off),
+            send(builder, ring, rp_ht_at(RP_HT_WIN_IN, 0, ring->lane.off + part.off),
                     rp_ht_at(source, 0, part.off), part.bytes);
         }
     }
@@ -195,19 +216,16 @@ static void reduce(struct rp_list_builder *builder, const struct ring *ring)
     for (uint32_t i = 0; i < pieces; i++) {
         const struct rp_part part = rp_expand_part(request, i, pieces);
         const struct rp_ht_addr own = rp_ht_at(RP_HT_SEND, 0, part.off);
+        const struct rp_ht_addr arrived = rp_ht_at(RP_HT_WIN_IN, 0, ring->lane.off + part.off);
         struct rp_ht_addr partial = own;
         if (receives) {
-            const struct rp_fold inputs = {
-                .off = ring->prev * ring->slot + part.off, .count = 2, .own = 1
-            };
-            partial = sends ? rp_ht_at(RP_HT_WIN_IN, 0, inputs.off)
-                            : rp_ht_at(RP_HT_RECV, 0, part.off);
+            const struct rp_fold inputs = { .off = arrived.off, .count = 2, .own = 1 };
+            partial = sends ? arrived : rp_ht_at(RP_HT_RECV, 0, part.off);
             rp_build_wait(builder, ring->prev);
             rp_build_reduce(builder, partial, own, part.bytes, &inputs);
         }
         if (sends) {
-            send(builder, ring, rp_ht_at(RP_HT_WIN_IN, 0, request->rank * ring->slot + part.off),
-                    partial, part.bytes);
+            send(builder, ring, arrived, partial, part.bytes);
         }
     }
     if (receives) {
@@ -230,17 +248,21 @@ static void scatter(struct rp_list_builder *builder, const struct ring *ring)
     for (uint32_t step = 0; step < passed; step++) {
         const struct rp_ht_addr block =
                 distance == 0 ? rp_ht_at(RP_HT_SEND, block_behind(ring, 1 + step), 0)
-                              : received(ring, RP_HT_WIN_IN, step);
+                              : place(ring, RP_HT_WIN_IN, step);
         if (distance != 0) {
             rp_build_wait(builder, ring->prev);
         }
-        send(builder, ring, sent(ring, RP_HT_WIN_IN, step), block, bytes);
+        wait_place(builder, ring, step);
+        send(builder, ring, place(ring, RP_HT_WIN_IN, step), block, bytes);
+        if (distance != 0 && step + ring->places < size - distance) {
+            rp_build_signal(builder, ring->prev); // a later block wants this one's place
+        }
     }
     if (distance == 0) {
         rp_build_copy(builder, output, rp_ht_at(RP_HT_SEND, request->rank, 0), bytes);
     } else {
         rp_build_wait(builder, ring->prev);
-        rp_build_copy(builder, output, received(ring, RP_HT_WIN_IN, passed), bytes);
+        rp_build_copy(builder, output, place(ring, RP_HT_WIN_IN, passed), bytes);
         rp_build_signal(builder, ring->prev);
     }
     if (passed != 0) {
@@ -248,48 +270,48 @@ static void scatter(struct rp_list_builder *builder, const struct ring *ring)
     }
 }
 
-uint64_t rp_expand_ring_count(const struct rp_expand_request *request)
+static uint64_t round_count(const struct rp_expand_request *request)
 {
     const struct ring ring = make_ring(request);
     const uint64_t element = rp_expand_element_bytes(request);
     switch (request->op) {
     case RP_OP_ALL_REDUCE:
-        return ring.step / element * request->size;
+        return ring.place_bytes / element * request->size;
     case RP_OP_BROADCAST:
     case RP_OP_REDUCE:
-        return ring.slot / element;
+        return ring.lane.bytes / element;
     default:
-        return ring.step / element;
+        return ring.place_bytes / element;
     }
 }
 
-rp_status rp_expand_ring(const struct rp_expand_request *request, struct rp_task_list **out)
+static bool build(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    struct rp_list_builder builder = { .list = NULL };
     const struct ring ring = make_ring(request);
     switch (request->op) {
     case RP_OP_ALL_REDUCE:
-        all_reduce(&builder, &ring);
-        break;
+        all_reduce(builder, &ring);
+        return true;
     case RP_OP_REDUCE_SCATTER:
     case RP_OP_REDUCE_SCATTER_V:
-        reduce_scatter(&builder, &ring);
-        break;
+        reduce_scatter(builder, &ring);
+        return true;
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_GATHER_V:
-        all_gather(&builder, &ring);
-        break;
+        all_gather(builder, &ring);
+        return true;
     case RP_OP_BROADCAST:
-        broadcast(&builder, &ring);
-        break;
+        broadcast(builder, &ring);
+        return true;
     case RP_OP_REDUCE:
-        reduce(&builder, &ring);
-        break;
+        reduce(builder, &ring);
+        return true;
     case RP_OP_SCATTER:
-        scatter(&builder, &ring);
-        break;
+        scatter(builder, &ring);
+        return true;
     default:
-        return rp_fail(RP_ENOTSUP, "%s has no ring algorithm", rp_op_kind_name(request->op));
+        return false;
     }
-    return rp_builder_finish(&builder, request->count, out);
 }
+
+const struct rp_algorithm_form rp_algorithm_ring = { .round_count = round_count, .build = build };

@@ -328,6 +328,11 @@ static rp_status expand(struct rp_comm *comm, struct rp_op *op)
     return st == RP_OK ? rp_expand_cached(comm, &request, &op->list, &op->tail) : st;
 }
 
+static uint64_t block_bytes_of(const struct rp_op_call *call)
+{
+    return call->op == RP_OP_BARRIER ? 0 : call->count * rp_dtype_bytes((enum rp_dtype)call->dtype);
+}
+
 static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
         const struct rp_matrix_row *row, const struct rp_counts *counts, struct rp_op *op)
 {
@@ -335,7 +340,8 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     const uint32_t determinism = atomic_load_explicit(&comm->deterministic, memory_order_relaxed);
     enum rp_expansion expansion = RP_EXPANSION_AIV;
     enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
-    rp_status st = rp_select(comm, call->op, determinism, &expansion, &algorithm);
+    const uint64_t bytes = block_bytes_of(call);
+    rp_status st = rp_select(comm, call->op, bytes, determinism, &expansion, &algorithm);
     if (st != RP_OK) {
         return st;
     }

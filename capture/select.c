@@ -10,12 +10,25 @@
 // Every operator has an AIV kernel, so that a communicator runs all of its operators in one
 // expansion: kernels that go through the windows and task lists give parts of them away by other
 // rules.
+
+// Sets of algorithms. Mesh is in each: it is what others are replaced by.
+enum {
+    WITH_MESH = RP_ALGORITHM_BIT(RP_ALGORITHM_MESH),
+    WITH_RING = RP_ALGORITHM_BIT(RP_ALGORITHM_RING),
+    WITH_LOG = RP_ALGORITHM_BIT(RP_ALGORITHM_HD) | RP_ALGORITHM_BIT(RP_ALGORITHM_NHR) |
+               RP_ALGORITHM_BIT(RP_ALGORITHM_NB),
+    WITH_PAIRWISE = RP_ALGORITHM_BIT(RP_ALGORITHM_PAIRWISE),
+    WITH_STAR = RP_ALGORITHM_BIT(RP_ALGORITHM_STAR),
+    WITH_PIPELINE = RP_ALGORITHM_BIT(RP_ALGORITHM_PIPELINE),
+    WITH_BLOCKS = WITH_MESH | WITH_RING | WITH_LOG | WITH_PAIRWISE | WITH_PIPELINE,
+};
+
 const struct rp_matrix_row rp_matrix[] = {
     {
             .op = RP_OP_BROADCAST,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_MESH | WITH_RING | WITH_LOG | WITH_STAR,
             .rooted = true,
             .in_place = true,
             .algo = RP_ALGO_OP_BROADCAST,
@@ -24,7 +37,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_ALL_REDUCE,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_BLOCKS | WITH_STAR,
             .reduces = true,
             .in_place = true,
             .algo = RP_ALGO_OP_ALLREDUCE,
@@ -33,7 +46,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_ALL_GATHER,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_BLOCKS,
             .in_place = true,
             .algo = RP_ALGO_OP_ALLGATHER,
     },
@@ -41,7 +54,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_REDUCE_SCATTER,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_BLOCKS,
             .reduces = true,
             .in_place = true,
             .algo = RP_ALGO_OP_REDUCESCATTER,
@@ -50,7 +63,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_REDUCE,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_MESH | WITH_RING,
             .reduces = true,
             .rooted = true,
             .in_place = true,
@@ -60,7 +73,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_SCATTER,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_MESH | WITH_RING,
             .rooted = true,
             .in_place = true,
             .algo = RP_ALGO_OP_SCATTER,
@@ -69,20 +82,21 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_ALLTOALL,
             .aiv = true,
             .host_ts = true,
+            .algorithms = WITH_MESH,
             .algo = RP_ALGO_OP_ALLTOALL,
     },
     {
             .op = RP_OP_ALL_GATHER_V,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_MESH | WITH_RING,
             .algo = RP_ALGO_OP_ALLGATHER,
     },
     {
             .op = RP_OP_REDUCE_SCATTER_V,
             .aiv = true,
             .host_ts = true,
-            .ring = true,
+            .algorithms = WITH_MESH | WITH_RING,
             .reduces = true,
             .algo = RP_ALGO_OP_REDUCESCATTER,
     },
@@ -90,6 +104,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .op = RP_OP_BARRIER,
             .aiv = true,
             .host_ts = true,
+            .algorithms = WITH_MESH | WITH_LOG | WITH_PAIRWISE | WITH_STAR,
             .algo = -1,
     },
 };
@@ -187,18 +202,83 @@ static rp_status wants_aiv(const struct rp_comm *comm, const struct rp_matrix_ro
     return RP_OK;
 }
 
-// Strict determinism asks for one order of operands whatever the algorithm; mesh has it.
-static enum rp_algorithm host_algorithm(
-        struct rp_comm *comm, const struct rp_matrix_row *row, unsigned determinism)
+static const struct {
+    const char *text;
+    uint8_t asked; // enum rp_algo_name
+} names[RP_ALGORITHMS] = {
+    [RP_ALGORITHM_MESH] = { "fullmesh", RP_ALGO_FULLMESH },
+    [RP_ALGORITHM_RING] = { "ring", RP_ALGO_RING },
+    [RP_ALGORITHM_HD] = { "H-D_R", RP_ALGO_HDR },
+    [RP_ALGORITHM_NHR] = { "NHR", RP_ALGO_NHR },
+    [RP_ALGORITHM_NB] = { "NB", RP_ALGO_NB },
+    [RP_ALGORITHM_PAIRWISE] = { "pairwise", RP_ALGO_PAIRWISE },
+    [RP_ALGORITHM_STAR] = { "star", RP_ALGO_STAR },
+    [RP_ALGORITHM_PIPELINE] = { "pipeline", RP_ALGO_PIPELINE },
+};
+
+const char *rp_matrix_algorithm_name(unsigned algorithm)
 {
-    const bool strict = determinism == RP_DETERMINISM_STRICT;
-    const struct rp_comm_extra *extra = rp_comm_extra_of(comm);
-    const bool ring = row->ring && row->algo >= 0 && extra != NULL &&
-                      extra->algorithm[row->algo] == RP_ALGO_RING;
-    return ring && !(strict && row->reduces) ? RP_ALGORITHM_RING : RP_ALGORITHM_MESH;
+    return algorithm < RP_ALGORITHMS ? names[algorithm].text : NULL;
 }
 
-rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,
+// What HCCL_ALGO asks for within the node; FUSED: nothing.
+static enum rp_algorithm asked_algorithm(struct rp_comm *comm, const struct rp_matrix_row *row)
+{
+    const struct rp_comm_extra *extra = rp_comm_extra_of(comm);
+    for (unsigned a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+        if (row->algo >= 0 && extra != NULL && extra->algorithm[row->algo] == names[a].asked) {
+            return (enum rp_algorithm)a;
+        }
+    }
+    return RP_ALGORITHM_FUSED;
+}
+
+// Beyond this many ranks, the signals of a mesh take longer than the steps of an algorithm that has
+// fewer of them, as long as there is little to move: by the cost model (tests/capture/test_cost.c),
+// for the whole vector's bytes a rank.
+#define FEW_RANKS 15
+
+static const struct {
+    uint16_t op;
+    bool blocks; // the vector is a block a rank
+    uint32_t bytes_max;
+} few_steps[] = {
+    { RP_OP_ALL_REDUCE, false, 1024 },
+    { RP_OP_ALL_GATHER, true, 4096 },
+    { RP_OP_REDUCE_SCATTER, true, 512 },
+    { RP_OP_BROADCAST, false, 128 },
+    { RP_OP_BARRIER, false, 1 },
+};
+
+enum rp_algorithm rp_select_adaptive(unsigned op, uint64_t block_bytes, uint32_t ranks)
+{
+    const bool power = (ranks & (ranks - 1)) == 0;
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(few_steps) && ranks > FEW_RANKS; i++) {
+        const uint64_t bytes = few_steps[i].blocks ? block_bytes : block_bytes / ranks;
+        if (few_steps[i].op == op && bytes <= few_steps[i].bytes_max) {
+            return power ? RP_ALGORITHM_HD : RP_ALGORITHM_NHR;
+        }
+    }
+    return RP_ALGORITHM_MESH;
+}
+
+// An algorithm that the operator does not have is replaced, as is one that would fold in another
+// order than the ranks' where strict determinism asks for that.
+static enum rp_algorithm host_algorithm(struct rp_comm *comm, const struct rp_matrix_row *row,
+        uint64_t block_bytes, unsigned determinism)
+{
+    enum rp_algorithm asked = asked_algorithm(comm, row);
+    if (asked == RP_ALGORITHM_FUSED) {
+        asked = rp_select_adaptive(row->op, block_bytes, comm->size);
+    }
+    unsigned may = row->algorithms;
+    if (determinism == RP_DETERMINISM_STRICT && row->reduces) {
+        may &= RP_ALGORITHMS_STRICT;
+    }
+    return may & RP_ALGORITHM_BIT(asked) ? asked : RP_ALGORITHM_MESH;
+}
+
+rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes, unsigned determinism,
         enum rp_expansion *expansion, enum rp_algorithm *algorithm)
 {
     const struct rp_matrix_row *row = rp_matrix_row(op);
@@ -211,6 +291,6 @@ rp_status rp_select(struct rp_comm *comm, unsigned op, unsigned determinism,
         return st;
     }
     *expansion = aiv ? RP_EXPANSION_AIV : RP_EXPANSION_HOST_TS;
-    *algorithm = aiv ? RP_ALGORITHM_FUSED : host_algorithm(comm, row, determinism);
+    *algorithm = aiv ? RP_ALGORITHM_FUSED : host_algorithm(comm, row, block_bytes, determinism);
     return RP_OK;
 }

@@ -93,6 +93,12 @@ static const char *const algorithm_names[] = {
     [RP_ALGORITHM_FUSED] = "fused",
     [RP_ALGORITHM_MESH] = "mesh",
     [RP_ALGORITHM_RING] = "ring",
+    [RP_ALGORITHM_HD] = "H-D_R",
+    [RP_ALGORITHM_NHR] = "NHR",
+    [RP_ALGORITHM_NB] = "NB",
+    [RP_ALGORITHM_PAIRWISE] = "pairwise",
+    [RP_ALGORITHM_STAR] = "star",
+    [RP_ALGORITHM_PIPELINE] = "pipeline",
 };
 static const char *const determinism_names[] = { "order free", "deterministic", "strict" };
 

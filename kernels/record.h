@@ -41,6 +41,13 @@ enum rp_algorithm {
     RP_ALGORITHM_FUSED = 0, /* the AIV kernel picks tiny, small or large by bytes alone */
     RP_ALGORITHM_MESH = 1,
     RP_ALGORITHM_RING = 2,
+    RP_ALGORITHM_HD = 3,       /* recursive halving and doubling */
+    RP_ALGORITHM_NHR = 4,      /* nonuniform hierarchical ring */
+    RP_ALGORITHM_NB = 5,       /* nonuniform Bruck */
+    RP_ALGORITHM_PAIRWISE = 6, /* one pair at a time */
+    RP_ALGORITHM_STAR = 7,     /* through one rank */
+    RP_ALGORITHM_PIPELINE = 8, /* a ring of nodes over a mesh within each */
+    RP_ALGORITHMS = 9,
 };
 
 /* Where the owner's buffers lie; not part of the digest (it is the owner's choice). */

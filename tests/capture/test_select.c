@@ -5,10 +5,13 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
 #include "base/util.h"
 #include "capture/comm_extra.h"
+#include "capture/expand.h"
 #include "capture/select.h"
+#include "kernels/dtype.h"
 
 #define AIV RP_EXPANSION_AIV
 #define HOST RP_EXPANSION_HOST_TS
@@ -52,8 +55,8 @@ Test(select, every_setting_on_one_node)
         for (unsigned op = 0; op < rp_matrix_rows; op++) {
             enum rp_expansion expansion;
             enum rp_algorithm algorithm;
-            cr_assert(
-                    eq(int, rp_select(&comm, rp_matrix[op].op, 0, &expansion, &algorithm), RP_OK));
+            cr_assert(eq(
+                    int, rp_select(&comm, rp_matrix[op].op, 64, 0, &expansion, &algorithm), RP_OK));
             cr_assert(eq(int, (int)expansion, rows[i].expansion), "row %zu", i);
             cr_assert(eq(int, (int)algorithm,
                     rows[i].expansion == AIV ? RP_ALGORITHM_FUSED : RP_ALGORITHM_MESH));
@@ -67,7 +70,7 @@ Test(select, without_a_common_node_kernels_do_not_reach)
         struct rp_comm comm = make_comm(rows[i].config, rows[i].env, false);
         enum rp_expansion expansion = AIV;
         enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
-        const rp_status st = rp_select(&comm, RP_OP_ALL_REDUCE, 0, &expansion, &algorithm);
+        const rp_status st = rp_select(&comm, RP_OP_ALL_REDUCE, 64, 0, &expansion, &algorithm);
         if (rows[i].config == 4) {
             cr_assert(eq(int, st, RP_ENOTSUP));
         } else {
@@ -86,7 +89,7 @@ Test(select, an_operator_that_is_not_built_is_not_supported)
     enum rp_expansion expansion;
     enum rp_algorithm algorithm;
     cr_assert(zero(ptr, (void *)(uintptr_t)rp_matrix_row(11)));
-    cr_assert(eq(int, rp_select(&comm, 11, 0, &expansion, &algorithm), RP_ENOTSUP));
+    cr_assert(eq(int, rp_select(&comm, 11, 64, 0, &expansion, &algorithm), RP_ENOTSUP));
 }
 
 static enum rp_algorithm algorithm_of(const char *text, unsigned op, unsigned determinism)
@@ -99,7 +102,7 @@ static enum rp_algorithm algorithm_of(const char *text, unsigned op, unsigned de
     cr_assert(eq(int, rp_env_parse_algo("test", text, &algo), RP_OK));
     cr_assert(eq(int, rp_comm_extra_create(NULL, &algo, &extra), RP_OK));
     rp_comm_extra_attach(&comm, extra);
-    cr_assert(eq(int, rp_select(&comm, op, determinism, &expansion, &algorithm), RP_OK));
+    cr_assert(eq(int, rp_select(&comm, op, 64, determinism, &expansion, &algorithm), RP_OK));
     cr_assert(eq(int, (int)expansion, HOST));
     rp_comm_extra_free(extra);
     return algorithm;
@@ -130,6 +133,74 @@ Test(select, the_algorithm_follows_hccl_algo_at_level_0)
             int, algorithm_of("allgather=level0:ring", RP_OP_ALL_GATHER_V, 0), RP_ALGORITHM_RING));
     cr_assert(eq(int, algorithm_of("reducescatter=level0:ring", RP_OP_REDUCE_SCATTER_V, 0),
             RP_ALGORITHM_RING));
+}
+
+// Every name, for every operator: taken where the matrix says that the operator has the algorithm,
+// replaced by the mesh where not; under strict also where it would fold in another order.
+Test(select, every_algorithm_that_an_operator_has_may_be_asked_for)
+{
+    for (unsigned a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+        char text[64] = "level0:";
+        strcat(text, rp_matrix_algorithm_name(a));
+        for (unsigned i = 0; i < rp_matrix_rows; i++) {
+            const struct rp_matrix_row *row = &rp_matrix[i];
+            const bool has = row->algo >= 0 && (row->algorithms & RP_ALGORITHM_BIT(a)) != 0;
+            const bool in_order = !row->reduces || (RP_ALGORITHMS_STRICT & RP_ALGORITHM_BIT(a));
+            cr_assert(
+                    eq(int, (int)algorithm_of(text, row->op, 0), has ? (int)a : RP_ALGORITHM_MESH),
+                    "%s, row %u", text, i);
+            cr_assert(eq(int, (int)algorithm_of(text, row->op, 2),
+                              has &&in_order ? (int)a : RP_ALGORITHM_MESH),
+                    "%s, row %u, strict", text, i);
+        }
+    }
+}
+
+// The matrix says what the expansion can do, and nothing else.
+Test(select, the_matrix_has_the_algorithms_that_can_be_expanded)
+{
+    for (unsigned i = 0; i < rp_matrix_rows; i++) {
+        for (uint8_t a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+            const struct rp_expand_request request = { .op = rp_matrix[i].op,
+                .dtype = RP_DTYPE_FP32,
+                .algorithm = a,
+                .size = 3,
+                .count = 1,
+                .window_bytes = 1 << 20 };
+            struct rp_task_list *list = NULL;
+            const bool has = (rp_matrix[i].algorithms & RP_ALGORITHM_BIT(a)) != 0;
+            cr_assert(eq(int, rp_expand(&request, &list), has ? RP_OK : RP_ENOTSUP),
+                    "row %u, algorithm %u", i, a);
+            rp_free(list);
+        }
+    }
+}
+
+// Nothing asked for: the mesh for the ranks of a server; beyond, few steps where there is little to
+// move, in rank order under strict.
+Test(select, unasked_the_algorithm_follows_ranks_and_bytes)
+{
+    for (unsigned i = 0; i < rp_matrix_rows; i++) {
+        const unsigned op = rp_matrix[i].op;
+        for (uint32_t ranks = 1; ranks <= 15; ranks++) {
+            cr_assert(eq(int, (int)rp_select_adaptive(op, 8, ranks), RP_ALGORITHM_MESH));
+        }
+        cr_assert(eq(int, (int)rp_select_adaptive(op, 0, 64), RP_ALGORITHM_HD));
+        cr_assert(eq(int, (int)rp_select_adaptive(op, 0, 100), RP_ALGORITHM_NHR));
+        if (op != RP_OP_BARRIER) {
+            cr_assert(eq(int, (int)rp_select_adaptive(op, 64 << 20, 64), RP_ALGORITHM_MESH));
+        }
+    }
+    struct rp_comm comm = make_comm(1, -1, true);
+    enum rp_expansion expansion;
+    enum rp_algorithm algorithm;
+    comm.size = 20;
+    cr_assert(eq(int, rp_select(&comm, RP_OP_ALL_REDUCE, 64, 1, &expansion, &algorithm), RP_OK));
+    cr_assert(eq(int, (int)algorithm, RP_ALGORITHM_NHR));
+    cr_assert(eq(int, rp_select(&comm, RP_OP_ALL_REDUCE, 64, 2, &expansion, &algorithm), RP_OK));
+    cr_assert(eq(int, (int)algorithm, RP_ALGORITHM_MESH));
+    cr_assert(eq(int, rp_select(&comm, RP_OP_ALL_GATHER, 64, 2, &expansion, &algorithm), RP_OK));
+    cr_assert(eq(int, (int)algorithm, RP_ALGORITHM_NHR));
 }
 
 // A ring folds each slice from another rank on: repeatable, but not the order that strict asks for.
