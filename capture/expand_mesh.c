@@ -144,7 +144,6 @@ static void all_reduce(struct rp_list_builder *builder, const struct rp_expand_r
 // and is the credit for our input as well.
 static void reduce_root(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const uint64_t slot = rp_expand_slot(request);
     const struct rp_part own = rp_expand_part(request, request->rank, request->size);
     scatter_slices(builder, request);
     fold(builder, request, rp_ht_at(RP_HT_RECV, 0, own.off), rp_ht_at(RP_HT_SEND, 0, own.off),
@@ -154,7 +153,7 @@ static void reduce_root(struct rp_list_builder *builder, const struct rp_expand_
         const struct rp_part part = rp_expand_part(request, peer, request->size);
         rp_build_wait(builder, peer);
         rp_build_copy(builder, rp_ht_at(RP_HT_RECV, 0, part.off),
-                rp_ht_at(RP_HT_WIN_OUT, 0, peer * slot), part.bytes);
+                rp_ht_at(RP_HT_WIN_OUT, 0, rp_expand_slot_off(request, peer)), part.bytes);
         rp_build_signal(builder, peer); // the credit for both: the fold is behind us
     }
 }
@@ -163,7 +162,7 @@ static void reduce_root(struct rp_list_builder *builder, const struct rp_expand_
 // the output of a rank that is not the root is not ours to write.
 static void reduce_other(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const uint64_t own_slot = request->rank * rp_expand_slot(request);
+    const uint64_t own_slot = rp_expand_slot_off(request, request->rank);
     const struct rp_part own = rp_expand_part(request, request->rank, request->size);
     const struct rp_ht_addr result = rp_ht_at(RP_HT_WIN_IN, 0, own_slot);
     scatter_slices(builder, request);
@@ -248,7 +247,7 @@ static void broadcast(struct rp_list_builder *builder, const struct rp_expand_re
 
 static void scatter(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const uint64_t at = request->root * rp_expand_slot(request);
+    const uint64_t at = rp_expand_slot_off(request, request->root);
     const uint64_t bytes = request->count * rp_expand_element_bytes(request);
     const struct rp_ht_addr output = rp_ht_at(RP_HT_RECV, 0, 0);
     if (request->rank != request->root) {
