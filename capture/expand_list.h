@@ -11,7 +11,7 @@
  * rank's unread data, however far apart the two are: that is what makes rounds
  * and operators independent of each other without a barrier.
  *
- *     | kernels | ring | NHR | NB | H-D_R | slot 0 | slot 1 | ... | pipeline |
+ *     | kernels | ring | NHR | NB | H-D_R | pairs | slot 0 | slot 1 | ... | pipeline |
  *
  * The AIV kernels' staged form has the head for itself: a rank that is through
  * with such an operator may begin on a list while others still read there.
@@ -85,6 +85,7 @@ enum rp_region {
     RP_REGION_NHR,
     RP_REGION_NB,
     RP_REGION_HD,
+    RP_REGION_PAIRS, /* point to point: a lane a sender, each of two halves */
     RP_REGION_PIPELINE,
 };
 

@@ -158,8 +158,7 @@ HcclOpExpansionMode rp_select_mode(const struct rp_comm *comm)
     default:
         break;
     }
-    // The control segment is the ranks' common node: kernels reach all of them through it.
-    return comm->segment != NULL ? HCCL_OP_EXPANSION_MODE_AIV : HCCL_OP_EXPANSION_MODE_HOST_TS;
+    return comm->nodes == 1 ? HCCL_OP_EXPANSION_MODE_AIV : HCCL_OP_EXPANSION_MODE_HOST_TS;
 }
 
 static void say_once(atomic_flag *said, const char *what)
@@ -175,7 +174,7 @@ static rp_status wants_aiv(const struct rp_comm *comm, const struct rp_matrix_ro
 {
     static atomic_flag said_ai_cpu = ATOMIC_FLAG_INIT;
     static atomic_flag said_fallback = ATOMIC_FLAG_INIT;
-    const bool reaches = row->aiv && comm->segment != NULL;
+    const bool reaches = row->aiv && comm->nodes == 1;
     *aiv = false;
     switch (rp_select_mode(comm)) {
     case HCCL_OP_EXPANSION_AIV_ONLY:

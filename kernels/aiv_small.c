@@ -106,8 +106,8 @@ rp_status rp_aiv_small_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *p
         return RP_OK;
     case RP_OP_REDUCE:
         return rp_aiv_is_root(op) ? fold(op, whole, 0, budget_bytes, progress) : RP_OK;
-    case RP_OP_BARRIER:
-        return RP_OK;
+    default:
+        return RP_OK; // a barrier moves nothing
     }
     return RP_OK;
 }

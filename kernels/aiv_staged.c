@@ -257,8 +257,8 @@ static void read_windows(struct rp_aiv_op *op, const struct plan *plan, const st
     case RP_OP_SCATTER:
         take_block(op, round, own_piece);
         break;
-    case RP_OP_BARRIER:
-        break;
+    default:
+        break; // a barrier moves nothing
     }
 }
 

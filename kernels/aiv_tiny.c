@@ -93,8 +93,8 @@ rp_status rp_aiv_tiny_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *pr
             fold(op, 0, op->block_bytes);
         }
         break;
-    case RP_OP_BARRIER:
-        break;
+    default:
+        break; // a barrier moves nothing
     }
     return RP_OK;
 }

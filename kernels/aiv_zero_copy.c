@@ -258,8 +258,8 @@ rp_status rp_aiv_zero_copy_work(struct rp_aiv_op *op, uint64_t budget_bytes, boo
         return rp_aiv_is_root(op) ? RP_OK : pull_root(op, 0, budget_bytes, progress);
     case RP_OP_SCATTER:
         return pull_root(op, own_block, budget_bytes, progress);
-    case RP_OP_BARRIER:
-        return RP_OK;
+    default:
+        return RP_OK; // a barrier moves nothing
     }
     return RP_OK;
 }

@@ -16,6 +16,7 @@
  *     window in     staged ops and HOST_TS: written by the owner (AIV) or peers (puts)
  *     window out    results that peers store for the owner
  *     signal[N]     HOST_TS: signal[q] counts what rank q has signalled to the owner
+ *     pair[N]       point to point: what the owner says to rank q alone (kernels/pair.h)
  *
  * Counters are monotone 64-bit sequence numbers that start at a base unique to
  * the communicator. `arrived` = k: my inputs up to op k are ready and my
@@ -56,6 +57,7 @@
 
 #include "base/doorbell.h"
 #include "base/status.h"
+#include "kernels/pair.h"
 #include "kernels/record.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -104,7 +106,12 @@ struct rp_rank_block {
 static_assert(sizeof(struct rp_rank_block) == 256 + 64 * 64, "block layout is shared");
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would not cross processes");
 
-/* One rank of the communicator as this rank's process sees it. Filled by transport at init. */
+/*
+ * One rank of the communicator as this rank's process sees it. Filled by transport at init.
+ *
+ * Of a rank on another node there is a block, too: this process's own copy, which the channel to
+ * that rank keeps up to date; no slots, no arena, no bell, and windows only its channel reaches.
+ */
 struct rp_peer {
     struct rp_rank_block *block;
     uint64_t seen_arrived; /* largest values read so far; only grow */
@@ -114,6 +121,7 @@ struct rp_peer {
     uint8_t *window_in;       /* window_bytes */
     uint8_t *window_out;      /* window_bytes */
     _Atomic uint64_t *signal; /* one counter per rank, RP_CACHELINE apart */
+    struct rp_pair *pair;     /* [size] what it says to each rank alone */
     uint8_t *arena;           /* this process's mapping of the rank's arena; NULL: none */
     uint64_t arena_bytes;
     struct rp_doorbell_end *bell; /* of the rank's process */
@@ -139,6 +147,9 @@ struct rp_lines {
     const void **srcs;     /* [size], scratch of the kernel that is being stepped */
     void **dsts;           /* [size], the same */
     uint8_t *copies;       /* [size] x RP_CACHELINE, the same */
+    /* Called after every publication, under the baton: hands what is new to the ranks that are on
+     * other nodes. NULL: there are none. */
+    void (*publish)(struct rp_lines *lines);
 };
 
 /** rp_rank_block_init: counters at `base`, the rest 0. By the block's owner, before peers map it.
@@ -345,6 +356,9 @@ static inline void rp_lines_ring(struct rp_lines *lines)
 {
     for (uint32_t i = 0; i < lines->bell_count; i++) {
         rp_doorbell_ring(lines->bells[i]);
+    }
+    if (RP_UNLIKELY(lines->publish != NULL)) {
+        lines->publish(lines);
     }
 }
 

@@ -41,14 +41,24 @@ const char *rp_op_kind_name(unsigned op)
         return "AllReduce";
     case RP_OP_REDUCE:
         return "Reduce";
+    case RP_OP_SEND:
+        return "Send";
+    case RP_OP_RECEIVE:
+        return "Recv";
     case RP_OP_ALL_GATHER:
         return "AllGather";
     case RP_OP_REDUCE_SCATTER:
         return "ReduceScatter";
+    case RP_OP_ALLTOALL_V:
+        return "AlltoAllV";
+    case RP_OP_ALLTOALL_VC:
+        return "AlltoAllVC";
     case RP_OP_ALLTOALL:
         return "AlltoAll";
     case RP_OP_SCATTER:
         return "Scatter";
+    case RP_OP_BATCH_SEND_RECV:
+        return "BatchSendRecv";
     case RP_OP_ALL_GATHER_V:
         return "AllGatherV";
     case RP_OP_REDUCE_SCATTER_V:

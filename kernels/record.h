@@ -17,15 +17,21 @@
 
 #include "base/util.h"
 
-/* Operators that a communicator sequences. The values are HcclCMDType's. */
+/* Operators. The values are HcclCMDType's. Sends, receives and batches of them have a sequence for
+ * each pair of ranks (kernels/pair.h), the others that of the communicator. */
 enum rp_op_kind {
     RP_OP_BROADCAST = 1,
     RP_OP_ALL_REDUCE = 2,
     RP_OP_REDUCE = 3,
+    RP_OP_SEND = 4,
+    RP_OP_RECEIVE = 5,
     RP_OP_ALL_GATHER = 6,
     RP_OP_REDUCE_SCATTER = 7,
+    RP_OP_ALLTOALL_V = 8,
+    RP_OP_ALLTOALL_VC = 9,
     RP_OP_ALLTOALL = 10,
     RP_OP_SCATTER = 12,
+    RP_OP_BATCH_SEND_RECV = 13,
     RP_OP_ALL_GATHER_V = 16,
     RP_OP_REDUCE_SCATTER_V = 17,
     RP_OP_BARRIER = 103,

@@ -5,6 +5,10 @@
  * A channel: one communicator's path to one peer, for HOST_TS task lists. One
  * const table per wire (shm now; tcp and verbs later take the same table).
  *
+ * `own` and `peers` are the two ends of a pair's point-to-point words (kernels/
+ * pair.h): this rank stores into `own` and then calls `publish`, after which the
+ * peer finds it in its `peers`, with everything that was put before.
+ *
  * `put` writes only into the region that the receiver offered: its windows.
  * `signal` adds one to what the receiver has been sent, after all earlier puts
  * of this channel are visible there; `test` takes one signal of the peer if
@@ -29,6 +33,7 @@ struct rp_channel_ops {
     rp_status (*put)(struct rp_channel *ch, enum rp_window window, uint64_t dst_off,
             const void *src, uint64_t bytes);
     rp_status (*signal)(struct rp_channel *ch);
+    rp_status (*publish)(struct rp_channel *ch);
     bool (*test)(struct rp_channel *ch);
     unsigned (*progress)(struct rp_channel *ch, unsigned budget);
     void (*close)(struct rp_channel *ch);
@@ -37,6 +42,8 @@ struct rp_channel_ops {
 struct rp_channel {
     const struct rp_channel_ops *ops; /* first member of every concrete channel */
     uint32_t peer;
+    struct rp_pair *own;         /* what this rank says to the peer */
+    const struct rp_pair *peers; /* what the peer says to this rank */
 };
 
 /** rp_channel_put: RP_OK when the bytes have left `src`; RP_EPARAM outside the window; RP_AGAIN:
@@ -49,6 +56,12 @@ static inline rp_status rp_channel_put(struct rp_channel *ch, enum rp_window win
 static inline rp_status rp_channel_signal(struct rp_channel *ch)
 {
     return ch->ops->signal(ch);
+}
+/** rp_channel_publish: RP_OK when what stands in `own` is on its way; RP_AGAIN as rp_channel_put.
+ */
+static inline rp_status rp_channel_publish(struct rp_channel *ch)
+{
+    return ch->ops->publish(ch);
 }
 static inline bool rp_channel_test(struct rp_channel *ch)
 {

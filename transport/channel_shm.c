@@ -55,6 +55,14 @@ static rp_status shm_signal(struct rp_channel *ch)
     return RP_OK;
 }
 
+static rp_status shm_publish(struct rp_channel *ch)
+{
+    // The words are shared already. seq_cst [D1]: between their stores and the look at `sleeping`.
+    rp_lines_fence();
+    rp_doorbell_ring(shm_of(ch)->lines->peer[ch->peer].bell);
+    return RP_OK;
+}
+
 static bool shm_test(struct rp_channel *ch)
 {
     struct shm_channel *shm = shm_of(ch);
@@ -84,6 +92,7 @@ static const struct rp_channel_ops shm_ops = {
     .name = "shm",
     .put = shm_put,
     .signal = shm_signal,
+    .publish = shm_publish,
     .test = shm_test,
     .progress = shm_progress,
     .close = shm_close,
@@ -98,6 +107,8 @@ rp_status rp_channel_shm_open(struct rp_lines *lines, uint32_t peer, struct rp_c
     }
     shm->base.ops = &shm_ops;
     shm->base.peer = peer;
+    shm->base.own = &lines->peer[lines->rank].pair[peer];
+    shm->base.peers = &lines->peer[peer].pair[lines->rank];
     shm->lines =
             lines; // `taken` is 0: the peer may have signalled already, and only since creation
     *out = &shm->base;

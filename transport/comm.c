@@ -97,6 +97,7 @@ static void copy_parts(struct rp_comm *comm, const struct rp_comm_parts *parts)
     memcpy(comm->udi, parts->settings.udi, sizeof(comm->udi));
     comm->member = parts->member;
     comm->process = parts->process;
+    comm->nodes = parts->nodes == 0 ? 1 : parts->nodes;
     comm->arena = parts->arena;
     comm->segment = parts->segment;
     rp_list_init(&comm->by_handle);

@@ -47,6 +47,7 @@ struct rp_member {
     int64_t pid;
     int32_t device_id;
     uint64_t arena_bytes;
+    uint32_t node; /* nodes are numbered by their lowest rank; ranks of one share memory */
     char host[64]; /* for reports only, never for decisions */
 };
 
@@ -71,9 +72,10 @@ struct rp_comm {
     char udi[RP_COMM_NAME_BYTES];
     struct rp_comm_settings settings;
     struct rp_member *member;    /* [size] */
-    struct rp_process **process; /* [size], referenced */
+    struct rp_process **process; /* [size], referenced; NULL for ranks of other nodes */
+    uint32_t nodes;              /* that the members are on; kernels (AIV) need 1 */
     struct rp_arena *arena;      /* of this rank's device */
-    struct rp_segment *segment;
+    struct rp_segment *segment;  /* of this rank's node */
     struct rp_channel **channel; /* [size]; NULL for the own rank */
 
     struct rp_lines lines; /* baton */
@@ -105,6 +107,7 @@ struct rp_comm_parts {
     struct rp_comm_settings settings;
     struct rp_member *member;    /* [size], from rp_malloc or rp_calloc */
     struct rp_process **process; /* [size], the same; each referenced */
+    uint32_t nodes;              /* 0 counts as 1 */
     struct rp_arena *arena;
     struct rp_segment *segment; /* referenced */
     bool zero_copy;             /* agreed by all: every arena is mapped everywhere */

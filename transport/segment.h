@@ -7,7 +7,7 @@
  * process share the mapping, found by the token).
  *
  *     header   magic, layout, ranks, window bytes, base, token           one page
- *     ranks    each: block, 2 slots, a signal line per rank              whole pages
+ *     ranks    each: block, 2 slots, a signal line and a pair per rank   whole pages
  *     windows  each rank's window in and window out, sparse              whole pages
  *
  * Threads: any function from any thread.
@@ -21,7 +21,7 @@
 #define RP_SEGMENT_TOKEN_BYTES 32
 
 /* Counts up with every change of what lies in the segment: header, lines, slots, records. */
-#define RP_SEGMENT_LAYOUT 1u
+#define RP_SEGMENT_LAYOUT 2u
 
 struct rp_segment;
 

@@ -19,11 +19,10 @@
 // A communicator as far as the selector looks. `node`: its ranks share one.
 static struct rp_comm make_comm(uint32_t config, int32_t env, bool node)
 {
-    static int segment;
     struct rp_comm comm = { .rank = 0, .size = 2 };
     comm.settings.expansion_config = config;
     comm.settings.expansion_env = env;
-    comm.segment = node ? (struct rp_segment *)(void *)&segment : NULL;
+    comm.nodes = node ? 1 : 2;
     return comm;
 }
 

@@ -28,11 +28,12 @@ void fake_pause(void)
     sched_yield();
 }
 
-// What one rank owns, in this order: block, bell, slots, signals, windows, arena.
+// What one rank owns, in this order: block, bell, slots, signals, pairs, windows, arena.
 static uint64_t rank_bytes(const struct fake_comm *comm)
 {
     return rp_align_up(sizeof(struct rp_rank_block) + sizeof(struct rp_doorbell) +
-                               2 * RP_SLOT_BYTES + comm->ranks * SIGNAL_STRIDE +
+                               2 * RP_SLOT_BYTES +
+                               comm->ranks * (SIGNAL_STRIDE + sizeof(struct rp_pair)) +
                                2 * comm->window_bytes + comm->arena_bytes,
             4096);
 }
@@ -48,6 +49,8 @@ static void fill_peer(const struct fake_comm *comm, uint32_t rank, struct rp_pee
     }
     peer->signal = (_Atomic uint64_t *)(void *)at;
     at += comm->ranks * SIGNAL_STRIDE;
+    peer->pair = (struct rp_pair *)(void *)at;
+    at += comm->ranks * sizeof(struct rp_pair);
     peer->window_in = at;
     at += comm->window_bytes;
     peer->window_out = at;
