@@ -1,8 +1,8 @@
-// AIV collectives: the phases that every form runs through. Announce, wait for those that are
-// needed and compare digests, work, finish.
+// AIV collectives: the phases that every form runs through. Announce, wait for all ranks and
+// compare digests, work, finish.
 //
-// Nothing is written to an output before every rank that the form reads from has arrived with the
-// same digest: a mismatch is found while the buffers are as the callers left them.
+// Nothing is written to an output before every rank has arrived with the same digest: a mismatch is
+// found while the buffers are as the callers left them.
 
 #include "kernels/aiv.h"
 
@@ -123,21 +123,6 @@ static rp_status announce(struct rp_aiv_op *op)
     return st;
 }
 
-// Whether this rank must see rank `q` arrive before its work. In a broadcast or scatter that goes
-// through lines or slots only the root has something to offer; zero copy also needs to know that
-// outputs may be written, and the choice between it and windows hangs on every rank's record. The
-// root itself looks at everybody: two ranks that both take themselves for the root would otherwise
-// never compare their calls. For the same reason everybody looks at everybody in a reduce, though
-// only its root reads anything.
-static bool awaits(const struct rp_aiv_op *op, uint32_t q)
-{
-    if (q == op->lines->rank) {
-        return false;
-    }
-    return !rp_aiv_has_source(op) || q == op->record.root || rp_aiv_is_root(op) ||
-           op->form == RP_FORM_LARGE;
-}
-
 static rp_status await_arrival(struct rp_lines *lines, uint32_t q, uint64_t seq)
 {
     // relaxed: rp_lines_arrived looks again, and properly.
@@ -164,11 +149,16 @@ static rp_status await_done(struct rp_lines *lines, uint32_t q, uint64_t seq)
     return rp_lines_done(lines, q, seq);
 }
 
+// Every rank sees every other one arrive before its work, also where it reads nothing of it: in a
+// broadcast or scatter that goes through lines or slots only the root has something to offer. But
+// two receivers whose calls differ, or two ranks that both take themselves for the root, would
+// never compare their calls; and who had left with the root's data could not be told any more that
+// the others had failed. The other lines are read while the root's is on its way.
 static rp_status gather(struct rp_aiv_op *op, bool *progress)
 {
     struct rp_lines *lines = op->lines;
     for (; op->peer < lines->size; op->peer++) {
-        if (!awaits(op, op->peer)) {
+        if (op->peer == lines->rank) {
             continue;
         }
         rp_status st = await_arrival(lines, op->peer, op->seq);

@@ -35,6 +35,7 @@ struct rp_hts_run {
     uint64_t round;      /* rounds finished */
     uint64_t done_bytes; /* of the current copy, reduce or put */
     uint32_t next;       /* next task of the current round's list */
+    uint32_t seen;       /* ranks whose call is known to be ours, as the lists are over */
 };
 
 enum rp_coll_phase {

@@ -143,11 +143,6 @@ static void mismatch_rank(struct rank *rank)
     if (error == ACL_SUCCESS) {
         error = aclrtSynchronizeStream(rank->stream);
     }
-    if (error == ACL_SUCCESS && c->common.op == ORACLE_SCATTER) {
-        // Who has its block from the root may have gone on: it is told at its next call.
-        error = (aclError)rank_call_issue(&good, rank->comm, rank->stream);
-        error = error == ACL_SUCCESS ? aclrtSynchronizeStream(rank->stream) : error;
-    }
     must_hold(rank_now_ms() - start_ms < 2000, "%s: told after %d ms only", c->what,
             (int)(rank_now_ms() - start_ms));
     expect_mismatch(rank, c, error, &good);
