@@ -103,11 +103,12 @@ static rp_status check_type(const struct rp_op_call *call, const struct rp_matri
     if (!row->reduces) {
         return RP_OK;
     }
-    if (!rp_dtype_reducible((enum rp_dtype)call->dtype)) {
+    if ((row->types >> call->dtype & 1) == 0) {
         return rp_fail(RP_ENOTSUP, "%s: values of dataType %d can be moved, not reduced", call->api,
                 call->dtype);
     }
-    if (call->reduce < 0 || call->reduce >= RP_REDUCE_OPS) {
+    if (call->reduce < 0 || call->reduce >= RP_REDUCE_OPS ||
+            (row->reductions >> call->reduce & 1) == 0) {
         return rp_fail(
                 RP_ENOTSUP, "%s: op %d is not sum, prod, max or min", call->api, call->reduce);
     }

@@ -1,5 +1,6 @@
 #include "capture/select.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 
 #include "base/env.h"
@@ -26,84 +27,121 @@ enum {
 const struct rp_matrix_row rp_matrix[] = {
     {
             .op = RP_OP_BROADCAST,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_MESH | WITH_RING | WITH_LOG | WITH_STAR,
+            .types = RP_TYPES_ALL,
             .rooted = true,
             .in_place = true,
             .algo = RP_ALGO_OP_BROADCAST,
     },
     {
             .op = RP_OP_ALL_REDUCE,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_BLOCKS | WITH_STAR,
+            .types = RP_TYPES_REDUCIBLE,
+            .reductions = RP_REDUCTIONS_ALL,
             .reduces = true,
+            .strict = true,
             .in_place = true,
             .algo = RP_ALGO_OP_ALLREDUCE,
     },
     {
             .op = RP_OP_ALL_GATHER,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_BLOCKS,
+            .types = RP_TYPES_ALL,
             .in_place = true,
             .algo = RP_ALGO_OP_ALLGATHER,
     },
     {
             .op = RP_OP_REDUCE_SCATTER,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_BLOCKS,
+            .types = RP_TYPES_REDUCIBLE,
+            .reductions = RP_REDUCTIONS_ALL,
             .reduces = true,
+            .strict = true,
             .in_place = true,
             .algo = RP_ALGO_OP_REDUCESCATTER,
     },
     {
             .op = RP_OP_REDUCE,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_MESH | WITH_RING,
+            .types = RP_TYPES_REDUCIBLE,
+            .reductions = RP_REDUCTIONS_ALL,
             .reduces = true,
+            .strict = true,
             .rooted = true,
             .in_place = true,
             .algo = RP_ALGO_OP_REDUCE,
     },
     {
             .op = RP_OP_SCATTER,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_MESH | WITH_RING,
+            .types = RP_TYPES_ALL,
             .rooted = true,
             .in_place = true,
             .algo = RP_ALGO_OP_SCATTER,
     },
     {
             .op = RP_OP_ALLTOALL,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_MESH,
+            .types = RP_TYPES_ALL,
             .algo = RP_ALGO_OP_ALLTOALL,
     },
     {
             .op = RP_OP_ALL_GATHER_V,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_MESH | WITH_RING,
+            .types = RP_TYPES_ALL,
             .algo = RP_ALGO_OP_ALLGATHER,
     },
     {
             .op = RP_OP_REDUCE_SCATTER_V,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_MESH | WITH_RING,
+            .types = RP_TYPES_REDUCIBLE,
+            .reductions = RP_REDUCTIONS_ALL,
             .reduces = true,
+            .strict = true,
             .algo = RP_ALGO_OP_REDUCESCATTER,
     },
     {
             .op = RP_OP_BARRIER,
+            .modes = RP_MODES_ALL,
             .aiv = true,
             .host_ts = true,
+            .between_nodes = true,
             .algorithms = WITH_MESH | WITH_LOG | WITH_PAIRWISE | WITH_STAR,
             .algo = -1,
     },
@@ -271,7 +309,7 @@ static enum rp_algorithm host_algorithm(struct rp_comm *comm, const struct rp_ma
         asked = rp_select_adaptive(row->op, block_bytes, comm->size);
     }
     unsigned may = row->algorithms;
-    if (determinism == RP_DETERMINISM_STRICT && row->reduces) {
+    if (determinism == RP_DETERMINISM_STRICT && row->strict) {
         may &= RP_ALGORITHMS_STRICT;
     }
     return may & RP_ALGORITHM_BIT(asked) ? asked : RP_ALGORITHM_MESH;
@@ -288,6 +326,10 @@ rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes, uns
     const rp_status st = wants_aiv(comm, row, &aiv);
     if (st != RP_OK) {
         return st;
+    }
+    if (!aiv && !(row->host_ts && (comm->nodes == 1 || row->between_nodes))) {
+        return rp_fail(RP_ENOTSUP, "communicator %s: %s has no form for %" PRIu32 " nodes",
+                comm->name, rp_op_kind_name(op), comm->nodes);
     }
     *expansion = aiv ? RP_EXPANSION_AIV : RP_EXPANSION_HOST_TS;
     *algorithm = aiv ? RP_ALGORITHM_FUSED : host_algorithm(comm, row, block_bytes, determinism);

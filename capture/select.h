@@ -12,6 +12,7 @@
 #include <hccl/hccl_comm.h>
 
 #include "base/status.h"
+#include "kernels/dtype.h"
 #include "kernels/record.h"
 
 struct rp_comm;
@@ -24,12 +25,32 @@ struct rp_comm;
     (RP_ALGORITHM_BIT(RP_ALGORITHM_MESH) | RP_ALGORITHM_BIT(RP_ALGORITHM_PAIRWISE) | \
             RP_ALGORITHM_BIT(RP_ALGORITHM_STAR))
 
+/* How an operator may be called. */
+#define RP_MODE_SINGLE_OP 1u
+#define RP_MODE_CAPTURED 2u
+#define RP_MODES_ALL (RP_MODE_SINGLE_OP | RP_MODE_CAPTURED)
+
+/* Sets of types, bit t for enum rp_dtype t, and of reductions. */
+#define RP_TYPES_REDUCIBLE ((1u << RP_DTYPE_REDUCIBLE) - 1)
+#define RP_TYPES_OPAQUE                                                     \
+    (1u << RP_DTYPE_INT128 | 1u << RP_DTYPE_HIF8 | 1u << RP_DTYPE_FP8E4M3 | \
+            1u << RP_DTYPE_FP8E5M2 | 1u << RP_DTYPE_FP8E8M0)
+#define RP_TYPES_ALL (RP_TYPES_REDUCIBLE | RP_TYPES_OPAQUE)
+#define RP_REDUCTIONS_ALL ((1u << RP_REDUCE_OPS) - 1)
+
+/* Members that are left out mean no. Kernels never reach another node, and what reduces gives equal
+ * bits with every setting. */
 struct rp_matrix_row {
     uint16_t op; /* enum rp_op_kind */
-    bool aiv;    /* expansions that exist */
+    uint8_t modes;
+    bool aiv; /* expansions that exist */
     bool host_ts;
+    bool between_nodes;  /* HOST_TS, also where ranks are on several nodes */
     uint16_t algorithms; /* of HOST_TS: bit a for enum rp_algorithm a */
+    uint32_t types;      /* of elements; none: it has no elements */
+    uint8_t reductions;
     bool reduces;
+    bool strict; /* HCCL_DETERMINISTIC=strict: the left fold in rank order, whatever runs it */
     bool rooted;
     bool in_place; /* output and input may be the same memory */
     int8_t algo;   /* enum rp_algo_op: its name in HCCL_ALGO; -1: none */

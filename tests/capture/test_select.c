@@ -82,6 +82,28 @@ Test(select, without_a_common_node_kernels_do_not_reach)
     cr_assert(eq(int, rp_select_mode(&comm), HCCL_OP_EXPANSION_MODE_HOST_TS));
 }
 
+// The rows are what the tests of every cell go by, so each has its cells filled.
+Test(select, rows_of_the_matrix_are_whole_and_there_is_one_for_each_operator)
+{
+    for (unsigned i = 0; i < rp_matrix_rows; i++) {
+        const struct rp_matrix_row *row = &rp_matrix[i];
+        const char *name = rp_op_kind_name(row->op);
+        const bool moves = row->op != RP_OP_BARRIER;
+        cr_assert(eq(ptr, (void *)(uintptr_t)rp_matrix_row(row->op), (void *)(uintptr_t)row),
+                "%s has two rows", name);
+        cr_assert(eq(uint, row->modes, RP_MODES_ALL), "%s", name);
+        cr_assert(row->host_ts && row->between_nodes, "%s", name);
+        cr_assert((row->algorithms & RP_ALGORITHM_BIT(RP_ALGORITHM_MESH)) != 0, "%s", name);
+        cr_assert(eq(uint, row->types,
+                          row->reduces ? RP_TYPES_REDUCIBLE
+                          : moves      ? RP_TYPES_ALL
+                                       : 0),
+                "%s", name);
+        cr_assert(eq(uint, row->reductions, row->reduces ? RP_REDUCTIONS_ALL : 0), "%s", name);
+        cr_assert(eq(int, row->strict, row->reduces), "%s", name);
+    }
+}
+
 Test(select, an_operator_that_is_not_built_is_not_supported)
 {
     struct rp_comm comm = make_comm(0, -1, true);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -126,6 +127,10 @@ Test(reprise, wrong_arguments_are_explained)
     cr_assert(eq(int, RUN("graph", "/nowhere/a.json"), 1));
     has(err, "/nowhere/a.json");
     cr_assert(eq(int, RUN("matrix", "all"), 2));
+    has(err, "'all'");
+    has(err, "--markdown");
+    cr_assert(eq(int, RUN("matrix", "--json", "--markdown"), 2));
+    has(err, "'--markdown'");
 }
 
 Test(reprise, matrix_has_a_row_for_each_operator)
@@ -135,6 +140,67 @@ Test(reprise, matrix_has_a_row_for_each_operator)
         has(out, rp_op_kind_name(rp_matrix[i].op));
     }
     has(out, "HOST_TS");
+}
+
+// Every member of the table, as a program reads it.
+Test(reprise, matrix_as_json_says_what_the_table_says)
+{
+    cr_assert(eq(int, RUN("matrix", "--json"), 0));
+    json_t *rows = json_loads(out, 0, NULL);
+    cr_assert(ne(ptr, rows, NULL));
+    cr_assert(eq(sz, json_array_size(rows), rp_matrix_rows));
+    for (unsigned i = 0; i < rp_matrix_rows; i++) {
+        const struct rp_matrix_row *row = &rp_matrix[i];
+        const json_t *said = json_array_get(rows, i);
+        const struct {
+            const char *key;
+            bool value;
+        } members[] = {
+            { "single_op", row->modes & RP_MODE_SINGLE_OP },
+            { "captured", row->modes & RP_MODE_CAPTURED },
+            { "host_ts_one_node", row->host_ts },
+            { "host_ts_nodes", row->between_nodes },
+            { "aiv_one_node", row->aiv },
+            { "aiv_nodes", false },
+            { "deterministic", row->reduces },
+            { "strict", row->strict },
+            { "in_place", row->in_place },
+            { "rooted", row->rooted },
+        };
+        const char *name = json_string_value(json_object_get(said, "operator"));
+        cr_assert(eq(str, (char *)(uintptr_t)name, (char *)(uintptr_t)rp_op_kind_name(row->op)));
+        for (size_t m = 0; m < RP_ARRAY_LENGTH(members); m++) {
+            cr_assert(eq(int, json_boolean_value(json_object_get(said, members[m].key)),
+                              members[m].value),
+                    "%s: %s", name, members[m].key);
+        }
+        const struct {
+            const char *key;
+            unsigned set;
+        } sets[] = { { "types", row->types }, { "reductions", row->reductions },
+            { "algorithms", row->algorithms } };
+        for (size_t m = 0; m < RP_ARRAY_LENGTH(sets); m++) {
+            cr_assert(eq(sz, json_array_size(json_object_get(said, sets[m].key)),
+                              (size_t)__builtin_popcount(sets[m].set)),
+                    "%s: %s", name, sets[m].key);
+        }
+    }
+    json_decref(rows);
+}
+
+// What is in the README between the two marks; scripts/docs writes it.
+Test(reprise, matrix_in_the_readme_is_what_the_code_says)
+{
+    static char readme[TEXT_MAX];
+    read_back(RP_TEST_SOURCE_DIR "/README.md", readme);
+    char *begin = strstr(readme, "<!-- matrix:");
+    cr_assert(ne(ptr, begin, NULL));
+    begin = strchr(begin, '\n') + 1;
+    char *end = strstr(begin, "<!-- end of matrix -->");
+    cr_assert(ne(ptr, end, NULL));
+    *end = '\0';
+    cr_assert(eq(int, RUN("matrix", "--markdown"), 0));
+    cr_assert(eq(str, out, begin), "run 'make docs'");
 }
 
 #define EVENT(name, model, stream, type, more)                                        \

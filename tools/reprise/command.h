@@ -13,7 +13,7 @@
 /** command_graph: `graph FILE [-o OUT]`. */
 int command_graph(int count, char **argument);
 
-/** command_matrix: `matrix`. */
+/** command_matrix: `matrix [--json | --markdown]`. */
 int command_matrix(int count, char **argument);
 
 /** complain: "reprise: <sentence>" and a newline to standard error. */
