@@ -93,7 +93,7 @@ Test(select, rows_of_the_matrix_are_whole_and_there_is_one_for_each_operator)
                 "%s has two rows", name);
         cr_assert(eq(uint, row->modes, RP_MODES_ALL), "%s", name);
         cr_assert(row->host_ts && row->between_nodes, "%s", name);
-        cr_assert((row->algorithms & RP_ALGORITHM_BIT(RP_ALGORITHM_MESH)) != 0, "%s", name);
+        cr_assert(ne(uint, row->algorithms & RP_ALGORITHM_BIT(RP_ALGORITHM_MESH), 0), "%s", name);
         cr_assert(eq(uint, row->types,
                           row->reduces ? RP_TYPES_REDUCIBLE
                           : moves      ? RP_TYPES_ALL
