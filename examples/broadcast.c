@@ -1,0 +1,50 @@
+/* One of four devices of this process gives its vector to all of them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <acl/acl.h>
+#include <hccl/hccl.h>
+
+#define RANKS 4
+#define COUNT 3
+#define ROOT 1
+
+static void check(int code, const char *what)
+{
+    if (code != 0) {
+        const char *why = aclGetRecentErrMsg();
+        fprintf(stderr, "%s: %d: %s", what, code, why != NULL ? why : "no message\n");
+        exit(1);
+    }
+}
+
+int main(void)
+{
+    int32_t devices[RANKS] = { 0, 1, 2, 3 };
+    HcclComm comm[RANKS];
+    aclrtStream stream[RANKS];
+    void *data[RANKS];
+
+    check(aclrtSetDevice(0), "aclrtSetDevice");
+    check((int)HcclCommInitAll(RANKS, devices, comm), "HcclCommInitAll");
+    for (int r = 0; r < RANKS; r++) {
+        check(aclrtSetDevice(devices[r]), "aclrtSetDevice");
+        check(aclrtCreateStream(&stream[r]), "aclrtCreateStream");
+        check(aclrtMalloc(&data[r], COUNT * sizeof(int), ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+        for (int i = 0; i < COUNT; i++) {
+            ((int *)data[r])[i] = 100 * r + i; // device memory is this host's memory
+        }
+        check((int)HcclBroadcast(data[r], COUNT, HCCL_DATA_TYPE_INT32, ROOT, comm[r], stream[r]),
+                "HcclBroadcast"); // it is only queued: the other ranks' calls come later
+    }
+    for (int r = 0; r < RANKS; r++) {
+        check(aclrtSetDevice(devices[r]), "aclrtSetDevice");
+        check(aclrtSynchronizeStream(stream[r]), "aclrtSynchronizeStream");
+        printf("rank %d:", r);
+        for (int i = 0; i < COUNT; i++) {
+            printf(" %d", ((int *)data[r])[i]);
+        }
+        printf("\n");
+    }
+    return ((int *)data[3])[2] == 102 ? 0 : 1; // the process takes what is left with it
+}
