@@ -82,6 +82,11 @@ void rp_agreement_from(const struct rp_comm_settings *settings, struct rp_agreem
     add(out, "REPRISE_SMALL_BYTES", "%u", settings->tuning.small_bytes);
 }
 
+void rp_agreement_add_ranks(struct rp_agreement *agreement, const char *ranks)
+{
+    add(agreement, "rankIds", "%s", ranks);
+}
+
 void rp_agreement_digest(
         const struct rp_agreement *agreement, uint8_t out[RP_AGREEMENT_DIGEST_BYTES])
 {

@@ -36,6 +36,9 @@ struct rp_agreement {
 /** rp_agreement_from: the list of a rank with these settings. */
 void rp_agreement_from(const struct rp_comm_settings *settings, struct rp_agreement *out);
 
+/** rp_agreement_add_ranks: the members of a sub-communicator, as text. */
+void rp_agreement_add_ranks(struct rp_agreement *agreement, const char *ranks);
+
 /** rp_agreement_digest: equal for equal lists. */
 void rp_agreement_digest(
         const struct rp_agreement *agreement, uint8_t out[RP_AGREEMENT_DIGEST_BYTES]);

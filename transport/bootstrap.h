@@ -21,6 +21,10 @@
  * Last, two rounds through the root: every rank makes its communicator, and
  * none gets it before all have made theirs.
  *
+ * A rendezvous that every rank knows beforehand (transport/rendezvous.h) replaces
+ * the root info for rank tables and sub-communicators: its root rank opens the
+ * root when it joins.
+ *
  * Everything is asynchronous on the device's loop. The caller waits with
  * replay's wait function and drives the device meanwhile.
  */
@@ -56,16 +60,40 @@ RP_MUST_USE rp_status rp_bootstrap_root(struct rp_loop *loop, int32_t device_id,
 
 #define RP_BOOTSTRAP_LINGER_MS 10000
 
+struct rp_rendezvous;
+
+/**
+ * rp_bootstrap_root_at: the root of a standing rendezvous, for `timeout_ms` at most; rp_join_start
+ * calls it for the root's rank. A place that is taken (by the root of an earlier attempt, of
+ * another job) is tried again until it is free. A failure is kept for those who have not heard of
+ * it as above, but not one of time: who comes later belongs to another attempt.
+ *
+ *   RP_EPARAM  an address is none of this machine
+ *   RP_EPORT   a port is not ours to use
+ *   RP_ENORES  no descriptor is left
+ *   RP_ENOMEM, RP_ESYS
+ */
+RP_MUST_USE rp_status rp_bootstrap_root_at(struct rp_loop *loop, const struct rp_rendezvous *meet,
+        uint32_t size, int32_t device_id, uint64_t timeout_ms);
+
+/** rp_bootstrap_unbound: why the root on this loop with that secret does not listen yet, a phrase;
+ *  "" when it does, or is not there. */
+const char *rp_bootstrap_unbound(struct rp_loop *loop, const struct rp_rendezvous *meet);
+
 /* One rank's attempt to join. Opaque; polled by the waiter. */
 struct rp_join;
 
 struct rp_join_request {
-    const void *root_info; /* RP_ROOT_INFO_BYTES; read during the call only */
+    const void *root_info;            /* RP_ROOT_INFO_BYTES; read during the call only */
+    const struct rp_rendezvous *meet; /* instead of a root info; read during the call only */
+    const char *server; /* of a rank table: ranks of different ones share no node; NULL: none */
     uint32_t size;
     uint32_t rank;
     int32_t device_id;
     struct rp_arena *arena;
     struct rp_comm_settings settings;
+    bool world;        /* the communicator is its device's world, from a rank table */
+    const char *ranks; /* of a sub-communicator: its members, which all must name alike; or NULL */
 };
 
 /**

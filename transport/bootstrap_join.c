@@ -24,10 +24,11 @@
 #include "transport/conn.h"
 #include "transport/dialer.h"
 #include "transport/node_exchange.h"
-#include "transport/root_info.h"
+#include "transport/rendezvous.h"
 
 #define GRACE_MS 500    // after the deadline, for the root to say who is missing
 #define CLOSING_MS 1000 // for the root to take notice of our failure
+#define LATER_MS 50     // until a root of another attempt may be gone
 
 static_assert(RP_ROOT_IDENTIFIER_BYTES <= RP_COMM_NAME_BYTES, "the default name fits");
 
@@ -50,8 +51,13 @@ enum outcome {
 struct rp_join {
     struct rp_loop_object object;
     struct rp_loop *loop; // NULL once it is gone
-    struct rp_root_info info;
+    struct rp_rendezvous meet;
+    struct rp_terms terms;
+    uint8_t secret[RP_WIRE_SECRET_BYTES]; // the communicator's, by the terms
     struct rp_comm_settings settings;
+    char server[RP_SERVER_ID_BYTES];
+    char ranks[RP_SETTING_VALUE_BYTES];
+    bool world;
     uint32_t rank;
     uint32_t size;
     int32_t device_id;
@@ -67,6 +73,7 @@ struct rp_join {
     char node_socket[RP_NODE_SOCKET_BYTES];
     struct rp_roster_entry *roster; // [size]
     uint32_t known;                 // entries filled in
+    char later[256];                // what a root said that we do not belong to
     struct rp_node *node;
     struct rp_node_result memory;
     struct rp_comm *comm; // until the caller takes it
@@ -76,12 +83,14 @@ struct rp_join {
 };
 
 static void on_timer(uv_timer_t *timer);
+static rp_status dial(struct rp_join *join, uint64_t delay_ms);
 
 // The end.
 
 static void free_memory(struct rp_join *join)
 {
-    sodium_memzero(join->info.secret, sizeof(join->info.secret));
+    rp_rendezvous_clear(&join->meet);
+    sodium_memzero(join->secret, sizeof(join->secret));
     rp_free(join->roster);
     rp_free(join);
 }
@@ -178,24 +187,55 @@ static void fail_described(struct rp_join *join, rp_status status)
     fail(join, status, rp_error_captured());
 }
 
+static bool is_root(const void *arg, uint32_t rank)
+{
+    const struct rp_join *join = arg;
+    return rank == join->meet.root;
+}
+
+// What came in the way of meeting the root, as far as is known; "" nothing.
+static const char *why_unreached(const struct rp_join *join)
+{
+    const char *unbound = rp_bootstrap_unbound(join->loop, &join->meet);
+    if (unbound[0] != '\0') {
+        return unbound;
+    }
+    return join->later[0] != '\0' || join->dialer == NULL ? join->later
+                                                          : rp_dialer_why(join->dialer);
+}
+
+static void describe_unreached(const struct rp_join *join, char *text, size_t bytes)
+{
+    char root[RP_RENDEZVOUS_TEXT_BYTES];
+    char who[32] = "the root";
+    char parent[RP_COMM_NAME_BYTES + 32] = "";
+    const char *why = why_unreached(join);
+    rp_rendezvous_text(&join->meet, root, sizeof(root));
+    if (join->meet.standing) {
+        snprintf(who, sizeof(who), "rank %u", join->meet.root);
+        rp_rendezvous_ranks(&join->meet, is_root, join, join->size, parent, sizeof(parent));
+    }
+    snprintf(text, bytes,
+            "%s%s at %s could not be reached within %u s (HCCL_CONNECT_TIMEOUT): %s%s%s", who,
+            parent, root, join->settings.connect_timeout_s,
+            why[0] == '\0' ? "it does not answer" : why, join->meet.hint == NULL ? "" : "; ",
+            join->meet.hint == NULL ? "" : join->meet.hint);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct rp_join *join = rp_container_of(timer, struct rp_join, timer);
-    char root[RP_ROOT_INFO_TEXT_BYTES];
-    char sentence[512];
+    char root[RP_RENDEZVOUS_TEXT_BYTES];
+    char sentence[RP_SENTENCE_BYTES];
     rp_loop_ran(join->loop);
     if (join->state == JOIN_FAILING) {
         conclude(join, OUTCOME_FAILED);
         return;
     }
-    rp_root_info_text(&join->info, root);
     if (join->state == JOIN_DIAL) {
-        const char *why = join->dialer == NULL ? "" : rp_dialer_why(join->dialer);
-        snprintf(sentence, sizeof(sentence),
-                "the root at %s could not be reached within %u s (HCCL_CONNECT_TIMEOUT)%s%s", root,
-                join->settings.connect_timeout_s, why[0] == '\0' ? ": it does not answer" : ": ",
-                why);
+        describe_unreached(join, sentence, sizeof(sentence));
     } else {
+        rp_rendezvous_text(&join->meet, root, sizeof(root));
         snprintf(sentence, sizeof(sentence),
                 "the root at %s has not completed the communicator within %u s "
                 "(HCCL_CONNECT_TIMEOUT) and does not say why",
@@ -243,6 +283,16 @@ static void fill_member(const struct rp_join *join, struct rp_member *member)
     member->host[sizeof(member->host) - 1] = '\0'; // a long name is cut without one
 }
 
+// Ranks are of one node if both are equal, the variable and the rank table's server.
+static void write_node_id(const struct rp_join *join, char out[RP_NODE_ID_BYTES])
+{
+    const char *variable = rp_env_device()->node_id;
+    int length = snprintf(out, RP_NODE_ID_BYTES, "%s%s%s", variable,
+            join->server[0] == '\0' ? "" : "\n", join->server);
+    assert(length >= 0 && length < RP_NODE_ID_BYTES);
+    (void)length;
+}
+
 static void say_hello(struct rp_join *join)
 {
     struct rp_hello hello = {
@@ -252,9 +302,12 @@ static void say_hello(struct rp_join *join)
         .remaining_ms = remaining_ms(join),
     };
     fill_member(join, &hello.member);
-    rp_text_copy(hello.node_id, sizeof(hello.node_id), rp_env_device()->node_id);
+    write_node_id(join, hello.node_id);
     rp_text_copy(hello.node_socket, sizeof(hello.node_socket), join->node_socket);
     rp_agreement_from(&join->settings, &hello.agreement);
+    if (join->ranks[0] != '\0') {
+        rp_agreement_add_ranks(&hello.agreement, join->ranks);
+    }
     uint8_t payload[RP_WIRE_PAYLOAD_MAX];
     struct rp_writer writer = rp_writer_view(payload, sizeof(payload));
     rp_hello_write(&hello, &writer);
@@ -311,10 +364,10 @@ static void start_exchange(struct rp_join *join)
         .leader = leader_of(join),
         .size = join->size,
         .roster = join->roster,
-        .secret = join->info.secret,
+        .secret = join->secret,
         .arena = join->arena,
         .window_bytes = join->settings.buffer_bytes,
-        .base = join->info.base,
+        .base = join->terms.base,
         .listen_fd = -1,
         .events = &node_events,
         .owner = join,
@@ -334,6 +387,33 @@ static void start_exchange(struct rp_join *join)
 }
 
 // Messages from the root.
+
+static void terms_arrived(struct rp_join *join, struct rp_frame *frame)
+{
+    if (rp_terms_read(&frame->payload, &join->terms) != RP_OK) {
+        fail(join, RP_EINTERNAL, "the root sent malformed terms");
+        return;
+    }
+    rp_terms_secret(&join->terms, join->meet.secret, join->secret);
+}
+
+// The root that answered belongs to another attempt, which will be over soon.
+static void later_arrived(struct rp_join *join, struct rp_frame *frame)
+{
+    char sentence[RP_SENTENCE_BYTES];
+    if (rp_later_read(&frame->payload, sentence) != RP_OK) {
+        fail(join, RP_EINTERNAL, "the root sent a malformed message");
+        return;
+    }
+    rp_text_copy(join->later, sizeof(join->later), sentence);
+    rp_conn_close(join->conn);
+    join->conn = NULL;
+    join->state = JOIN_DIAL;
+    rp_status st = dial(join, LATER_MS);
+    if (st != RP_OK) {
+        fail_described(join, st);
+    }
+}
 
 static void members_arrived(struct rp_join *join, struct rp_frame *frame)
 {
@@ -361,13 +441,15 @@ static void prepare_arrived(struct rp_join *join, bool zero_copy)
         .rank = join->rank,
         .size = join->size,
         .device_id = join->device_id,
-        .name = join->settings.name[0] == '\0' ? join->info.identifier : join->settings.name,
+        .name = join->settings.name[0] == '\0' ? join->meet.identifier : join->settings.name,
         .settings = join->settings,
         .member = member,
         .process = join->memory.process,
         .arena = join->arena,
         .segment = join->memory.segment,
         .zero_copy = zero_copy,
+        .secret = join->secret,
+        .world = join->world,
     };
     rp_status st = rp_comm_create(&parts, &join->comm);
     if (st != RP_OK) {
@@ -400,7 +482,12 @@ static void on_frame(struct rp_conn *conn, void *owner, struct rp_frame *frame)
         abort_arrived(join, frame);
     } else if (join->state == JOIN_FAILING) {
         return; // it crossed our own abort
-    } else if (frame->type == RP_MSG_MEMBERS && join->state == JOIN_GATHER) {
+    } else if (frame->type == RP_MSG_LATER && join->state == JOIN_GATHER && join->terms.base == 0) {
+        later_arrived(join, frame);
+    } else if (frame->type == RP_MSG_TERMS && join->state == JOIN_GATHER && join->terms.base == 0) {
+        terms_arrived(join, frame);
+    } else if (frame->type == RP_MSG_MEMBERS && join->state == JOIN_GATHER &&
+               join->terms.base != 0) {
         members_arrived(join, frame);
     } else if (frame->type == RP_MSG_PREPARE && join->state == JOIN_MAPPED &&
                rp_flag_read(&frame->payload, &flag) == RP_OK) {
@@ -415,12 +502,12 @@ static void on_frame(struct rp_conn *conn, void *owner, struct rp_frame *frame)
 static void on_lost(struct rp_conn *conn, void *owner, bool by_peer, const char *why)
 {
     struct rp_join *join = owner;
-    char root[RP_ROOT_INFO_TEXT_BYTES];
-    char sentence[256];
+    char root[RP_RENDEZVOUS_TEXT_BYTES];
+    char sentence[RP_SENTENCE_BYTES];
     (void)conn;
     (void)by_peer;
     join->conn = NULL;
-    rp_root_info_text(&join->info, root);
+    rp_rendezvous_text(&join->meet, root, sizeof(root));
     snprintf(sentence, sizeof(sentence),
             "the root at %s died or gave up during the init of the communicator: %s", root, why);
     fail_quietly(join, RP_EREMOTE, sentence);
@@ -439,6 +526,25 @@ static void on_dialed(void *owner, struct rp_conn *conn)
     rp_dialer_destroy(join->dialer);
     join->dialer = NULL;
     say_hello(join);
+}
+
+static rp_status dial(struct rp_join *join, uint64_t delay_ms)
+{
+    const struct rp_hccl_env *env;
+    rp_status st = rp_env_hccl(&env);
+    if (st != RP_OK) {
+        return st;
+    }
+    struct rp_dialer_setup setup = {
+        .loop = join->loop,
+        .env = env,
+        .meet = &join->meet,
+        .scope = RP_WIRE_ROOT,
+        .delay_ms = delay_ms,
+        .ready = on_dialed,
+        .owner = join,
+    };
+    return rp_dialer_create(&setup, &join->dialer);
 }
 
 // The beginning.
@@ -466,7 +572,7 @@ static rp_status check_request(const struct rp_join_request *request)
     return RP_OK;
 }
 
-static rp_status open_parts(struct rp_join *join, const struct rp_hccl_env *env)
+static rp_status open_parts(struct rp_join *join)
 {
     rp_status st = rp_node_socket_open(&join->node_fd, join->node_socket);
     if (st != RP_OK) {
@@ -477,15 +583,8 @@ static rp_status open_parts(struct rp_join *join, const struct rp_hccl_env *env)
         rp_fail(st, "no memory to join a communicator");
         goto undo_socket;
     }
-    struct rp_dialer_setup setup = {
-        .loop = join->loop,
-        .env = env,
-        .info = &join->info,
-        .ready = on_dialed,
-        .owner = join,
-    };
     uv_update_time(rp_loop_uv(join->loop)); // the loop may not have been stepped for long
-    st = rp_dialer_create(&setup, &join->dialer);
+    st = dial(join, 0);
     if (st == RP_OK) {
         return RP_OK;
     }
@@ -493,17 +592,51 @@ static rp_status open_parts(struct rp_join *join, const struct rp_hccl_env *env)
 
 undo_socket:
     close(join->node_fd);
+    join->node_fd = -1;
     return st;
+}
+
+static rp_status find_root(struct rp_join *join, const struct rp_join_request *request)
+{
+    if (request->meet != NULL) {
+        return rp_rendezvous_copy(request->meet, request->size, &join->meet);
+    }
+    struct rp_root_info info;
+    rp_status st = rp_root_info_read(request->root_info, &info);
+    if (st == RP_OK) {
+        rp_rendezvous_from_info(&info, &join->meet);
+        sodium_memzero(&info, sizeof(info));
+    }
+    return st;
+}
+
+static void copy_request(struct rp_join *join, const struct rp_join_request *request)
+{
+    join->settings = request->settings;
+    join->settings.connect_timeout_s = (uint32_t)rp_max_u64(join->settings.connect_timeout_s, 1);
+    join->rank = request->rank;
+    join->size = request->size;
+    join->device_id = request->device_id;
+    join->arena = request->arena;
+    join->world = request->world;
+    rp_text_copy(
+            join->server, sizeof(join->server), request->server == NULL ? "" : request->server);
+    rp_text_copy(join->ranks, sizeof(join->ranks), request->ranks == NULL ? "" : request->ranks);
+}
+
+// Whoever is the root's rank brings it along.
+static rp_status open_root(struct rp_join *join, uint64_t timeout_ms)
+{
+    if (!join->meet.standing || join->rank != join->meet.root) {
+        return RP_OK;
+    }
+    return rp_bootstrap_root_at(join->loop, &join->meet, join->size, join->device_id, timeout_ms);
 }
 
 rp_status rp_join_start(
         struct rp_loop *loop, const struct rp_join_request *request, struct rp_join **out)
 {
-    const struct rp_hccl_env *env;
-    rp_status st = rp_env_hccl(&env);
-    if (st == RP_OK) {
-        st = check_request(request);
-    }
+    rp_status st = check_request(request);
     if (st != RP_OK) {
         return st;
     }
@@ -515,17 +648,12 @@ rp_status rp_join_start(
         return rp_fail(RP_ENOMEM, "no memory to join a communicator");
     }
     join->loop = loop;
-    join->settings = request->settings;
-    join->settings.connect_timeout_s = (uint32_t)rp_max_u64(join->settings.connect_timeout_s, 1);
-    join->rank = request->rank;
-    join->size = request->size;
-    join->device_id = request->device_id;
-    join->arena = request->arena;
+    copy_request(join, request);
     join->node_fd = -1;
     join->object.close = on_loop_destroyed;
     uint64_t timeout_ms = UINT64_C(1000) * join->settings.connect_timeout_s;
     join->deadline_ns = rp_deadline_ns(timeout_ms * RP_NS_PER_MS);
-    st = rp_root_info_read(request->root_info, &join->info);
+    st = find_root(join, request);
     if (st != RP_OK) {
         goto undo_alloc;
     }
@@ -534,7 +662,7 @@ rp_status rp_join_start(
         st = rp_fail(RP_ENOMEM, "no memory for the table of %u ranks", join->size);
         goto undo_alloc;
     }
-    st = open_parts(join, env);
+    st = open_parts(join);
     if (st != RP_OK) {
         goto undo_alloc;
     }
@@ -542,6 +670,11 @@ rp_status rp_join_start(
     uv_timer_start(&join->timer, on_timer, timeout_ms + GRACE_MS, 0);
     rp_loop_count_begin(loop);
     rp_loop_attach(loop, &join->object);
+    st = open_root(join, timeout_ms);
+    if (st != RP_OK) {
+        rp_join_free(join);
+        return st;
+    }
     *out = join;
     return RP_OK;
 

@@ -112,6 +112,16 @@ static bool is_known_failure(int32_t status)
     }
 }
 
+// What a stranger's machine wrote goes to logs and terminals.
+static void blank_controls(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < ' ') {
+            *text = ' ';
+        }
+    }
+}
+
 rp_status rp_abort_read(
         struct rp_reader *reader, rp_status *status, char sentence[RP_SENTENCE_BYTES])
 {
@@ -120,12 +130,25 @@ rp_status rp_abort_read(
     if (!rp_reader_finished(reader)) {
         return RP_EPARAM;
     }
-    for (char *at = sentence; *at != '\0'; at++) {
-        if ((unsigned char)*at < ' ') {
-            *at = ' ';
-        }
-    }
+    blank_controls(sentence);
     *status = is_known_failure(value) ? (rp_status)value : RP_EREMOTE;
+    return RP_OK;
+}
+
+void rp_later_write(const char *sentence, struct rp_writer *writer)
+{
+    char cut[RP_SENTENCE_BYTES];
+    rp_text_copy(cut, sizeof(cut), sentence);
+    rp_write_text(writer, cut);
+}
+
+rp_status rp_later_read(struct rp_reader *reader, char sentence[RP_SENTENCE_BYTES])
+{
+    rp_read_text(reader, sentence, RP_SENTENCE_BYTES);
+    if (!rp_reader_finished(reader)) {
+        return RP_EPARAM;
+    }
+    blank_controls(sentence);
     return RP_OK;
 }
 

@@ -8,6 +8,7 @@
  *
  *     rank                          root
  *     hello            ->                    who I am, what I have set
+ *                      <-           terms    base and nonce of the communicator
  *                      <-           members  all ranks, once all are there
  *     reached          ->                    my node's leader answers me, or not
  *     mapped           ->                    I hold everyone's memory
@@ -16,6 +17,8 @@
  *                      <-           commit   all stand: it is yours
  *
  * Either side says "abort" with a status and a sentence instead, at any time.
+ * A root whose rendezvous is used again and again answers a hello that belongs to
+ * another attempt with "later" and a sentence: dial again.
  * Since no rank is told to commit before all were ready, none succeeds where
  * another has failed.
  */
@@ -30,6 +33,8 @@
 #include "transport/wire.h"
 
 #define RP_BOOTSTRAP_RANKS_MAX 4096
+#define RP_NODE_ID_BYTES (RP_ENV_NAME_MAX + RP_SERVER_ID_BYTES)
+#define RP_SERVER_ID_BYTES 65   /* of a rank table, with a zero */
 #define RP_NODE_SOCKET_BYTES 48 /* abstract name of a rank's node socket, with a zero */
 #define RP_SENTENCE_BYTES 1024
 #define RP_ABORT_BYTES (4 + 2 + RP_SENTENCE_BYTES) /* the longest abort */
@@ -43,15 +48,17 @@ enum rp_bootstrap_message {
     RP_MSG_READY,
     RP_MSG_COMMIT,
     RP_MSG_ABORT,
+    RP_MSG_TERMS,
+    RP_MSG_LATER,
 };
 
 struct rp_hello {
     uint32_t rank;
     uint32_t size;
     struct rp_member member;
-    uint32_t timeout_s;            /* HCCL_CONNECT_TIMEOUT of this rank */
-    uint32_t remaining_ms;         /* how much of it is left */
-    char node_id[RP_ENV_NAME_MAX]; /* REPRISE_NODE_ID; "" unset */
+    uint32_t timeout_s;             /* HCCL_CONNECT_TIMEOUT of this rank */
+    uint32_t remaining_ms;          /* how much of it is left */
+    char node_id[RP_NODE_ID_BYTES]; /* REPRISE_NODE_ID and the rank table's server_id; "" unset */
     char node_socket[RP_NODE_SOCKET_BYTES];
     struct rp_agreement agreement;
 };
@@ -88,6 +95,10 @@ RP_MUST_USE rp_status rp_roster_read(
 void rp_abort_write(rp_status status, const char *sentence, struct rp_writer *writer);
 RP_MUST_USE rp_status rp_abort_read(
         struct rp_reader *reader, rp_status *status, char sentence[RP_SENTENCE_BYTES]);
+
+/** rp_later_write, rp_later_read: the sentence of a "later". RP_EPARAM when malformed. */
+void rp_later_write(const char *sentence, struct rp_writer *writer);
+RP_MUST_USE rp_status rp_later_read(struct rp_reader *reader, char sentence[RP_SENTENCE_BYTES]);
 
 /** rp_flag_read: the one byte of reached, mapped, prepare; RP_EPARAM unless it is 0 or 1. */
 RP_MUST_USE rp_status rp_flag_read(struct rp_reader *reader, bool *flag);

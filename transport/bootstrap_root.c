@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -19,10 +20,12 @@
 #include "base/util.h"
 #include "transport/bootstrap.h"
 #include "transport/bootstrap_msg.h"
+#include "transport/bootstrap_root.h"
 #include "transport/conn.h"
 #include "transport/listener.h"
 #include "transport/netif.h"
-#include "transport/root_info.h"
+#include "transport/node_internal.h"
+#include "transport/rendezvous.h"
 
 #define CLOSING_MS 1000  // for the last words to be read
 #define UNREACHED_MS 100 // a leader that died looks unreachable at first
@@ -30,80 +33,42 @@
 // longer than this: a process that has been told may end, and the root's takes the listener along.
 #define DISAGREED_MS 5000
 
-enum phase {
-    ROOT_GATHER,    // until every rank has said hello
-    ROOT_DISAGREED, // has failed; until every rank has said hello, or the rest takes too long
-    ROOT_EXCHANGE,  // until every rank has mapped the others
-    ROOT_PREPARE,   // until every rank has its communicator
-    ROOT_ENDED,     // told everyone; waiting for them to hang up
-};
-
-// How far a rank has come.
-enum progress {
-    RANK_CONNECTED,
-    RANK_HELLO,
-    RANK_REACHED,
-    RANK_MAPPED,
-    RANK_READY,
-};
-
-// A connection that has proved itself.
-struct caller {
-    struct rp_list link;
-    struct rp_root *root;
-    struct rp_conn *conn;
-    enum progress progress;
-    bool reached; // it can speak with its node's leader
-    bool seated;  // it is root->rank[rank]
-    uint32_t rank;
-    char node_id[RP_ENV_NAME_MAX];
-};
-
-struct rp_root {
-    struct rp_loop_object object;
-    struct rp_loop *loop;
-    struct rp_root_info info;
-    struct rp_listener *listener;
-    uv_timer_t timer;
-    enum phase phase;
-    struct rp_list callers; // struct caller
-    uint32_t timeout_s;     // of the rank whose patience ends first
-    uint64_t deadline_ns;
-    bool zero_copy;
-    bool unreached; // some rank cannot speak with its leader
-    // From the first hello on.
-    uint32_t size; // 0: none yet
-    uint32_t met;  // hellos, of ranks that do not fit, too
-    uint32_t arrived;
-    uint32_t first_rank;
-    struct caller **rank; // [size]
-    struct rp_roster_entry *roster;
-    struct rp_agreement agreement; // the first one's
-    uint8_t digest[RP_AGREEMENT_DIGEST_BYTES];
-    // From a failure on.
-    uint32_t told; // ranks that know of it, or are dead
-    rp_status status;
-    char sentence[RP_SENTENCE_BYTES];
-};
-
 static void on_timer(uv_timer_t *timer);
 
-static void set_timer(struct rp_root *root, uint64_t ms)
+void rp_root_set_timer(struct rp_root *root, uint64_t ms)
 {
     uv_timer_start(&root->timer, on_timer, ms, 0);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+void rp_root_destroy(struct rp_root *root)
 {
-    struct rp_root *root = rp_container_of(handle, struct rp_root, timer);
-    rp_loop_count_end(root->loop);
-    sodium_memzero(root->info.secret, sizeof(root->info.secret));
+    rp_rendezvous_clear(&root->meet);
     rp_free(root->rank);
     rp_free(root->roster);
+    rp_free(root->heard);
     rp_free(root);
 }
 
-static void caller_free(struct caller *caller)
+static void on_handle_closed(struct rp_root *root)
+{
+    rp_loop_count_end(root->loop);
+    root->handles--;
+    if (root->handles == 0) {
+        rp_root_destroy(root);
+    }
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    on_handle_closed(rp_container_of(handle, struct rp_root, timer));
+}
+
+static void on_retry_closed(uv_handle_t *handle)
+{
+    on_handle_closed(rp_container_of(handle, struct rp_root, retry));
+}
+
+static void caller_free(struct rp_root_caller *caller)
 {
     struct rp_root *root = caller->root;
     rp_list_remove(&caller->link);
@@ -117,16 +82,16 @@ static void caller_free(struct caller *caller)
 static void root_free(struct rp_root *root)
 {
     rp_loop_detach(&root->object);
-    rp_listener_close(root->listener);
-    root->listener = NULL;
+    rp_root_close_listeners(root);
     rp_list_each(link, &root->callers)
     {
-        caller_free(rp_container_of(link, struct caller, link));
+        caller_free(rp_container_of(link, struct rp_root_caller, link));
     }
     uv_close((uv_handle_t *)&root->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&root->retry, on_retry_closed);
 }
 
-static void on_loop_destroyed(struct rp_loop_object *object)
+void rp_root_on_loop_destroyed(struct rp_loop_object *object)
 {
     root_free(rp_container_of(object, struct rp_root, object));
 }
@@ -134,14 +99,22 @@ static void on_loop_destroyed(struct rp_loop_object *object)
 // The end.
 
 // Nobody is left to talk to, and nobody else is awaited.
-static void free_if_idle(struct rp_root *root)
+void rp_root_free_if_idle(struct rp_root *root)
 {
-    if (root->phase == ROOT_ENDED && root->listener == NULL && rp_list_empty(&root->callers)) {
+    if (root->phase == ROOT_ENDED && !root->open && rp_list_empty(&root->callers)) {
         root_free(root);
     }
 }
 
-static void tell_failure(struct rp_root *root, struct caller *caller)
+static void count_told(struct rp_root *root, uint32_t rank)
+{
+    root->told++;
+    if (rank < root->size) {
+        root->heard[rank] = true;
+    }
+}
+
+static void tell_failure(struct rp_root *root, struct rp_root_caller *caller)
 {
     uint8_t payload[RP_ABORT_BYTES];
     struct rp_writer writer = rp_writer_view(payload, sizeof(payload));
@@ -151,25 +124,26 @@ static void tell_failure(struct rp_root *root, struct caller *caller)
     assert(st == RP_OK); // reserved
     (void)st;
     rp_conn_finish(caller->conn);
-    root->told++;
+    count_told(root, caller->rank);
 }
 
-// After a failure: stays for those who have yet to come and ask.
+// After a failure: stays for those who have yet to come and ask. Whoever comes to a standing
+// rendezvous after the end of its time belongs to another attempt.
 static void linger(struct rp_root *root)
 {
-    if (root->size != 0 && root->told >= root->size) {
-        rp_listener_close(root->listener);
-        root->listener = NULL;
-        set_timer(root, CLOSING_MS);
+    const bool late = root->meet.standing && root->status == RP_ECONNTIMEOUT;
+    if (late || (root->size != 0 && root->told >= root->size)) {
+        rp_root_close_listeners(root);
+        rp_root_set_timer(root, CLOSING_MS);
     } else {
-        set_timer(root, RP_BOOTSTRAP_LINGER_MS);
+        rp_root_set_timer(root, RP_BOOTSTRAP_LINGER_MS);
     }
 }
 
 static void keep_failure(struct rp_root *root, rp_status status, const char *format, va_list args)
 {
     vsnprintf(root->sentence, sizeof(root->sentence), format, args);
-    rp_log_info("the init of communicator %s failed: %s", root->info.identifier, root->sentence);
+    rp_log_info("the init of communicator %s failed: %s", root->meet.identifier, root->sentence);
     root->status = status;
 }
 
@@ -178,7 +152,7 @@ static void tell_everyone(struct rp_root *root)
     root->phase = ROOT_ENDED;
     rp_list_each(link, &root->callers)
     {
-        struct caller *caller = rp_container_of(link, struct caller, link);
+        struct rp_root_caller *caller = rp_container_of(link, struct rp_root_caller, link);
         if (caller->progress != RANK_CONNECTED && caller->conn != NULL) {
             tell_failure(root, caller);
         }
@@ -217,7 +191,7 @@ static void disagree(struct rp_root *root, rp_status status, const char *format,
     const uint64_t now_ns = rp_now_ns();
     const uint64_t left_ms =
             root->deadline_ns > now_ns ? (root->deadline_ns - now_ns) / RP_NS_PER_MS : 0;
-    set_timer(root, rp_min_u64(left_ms, DISAGREED_MS));
+    rp_root_set_timer(root, rp_min_u64(left_ms, DISAGREED_MS));
 }
 
 static void fail_no_memory(struct rp_root *root)
@@ -242,12 +216,11 @@ static void commit(struct rp_root *root)
     broadcast(root, RP_MSG_COMMIT, NULL, 0); // reserved: all get it, or the network fails
     assert(root->phase == ROOT_PREPARE);
     root->phase = ROOT_ENDED;
-    rp_listener_close(root->listener);
-    root->listener = NULL;
+    rp_root_close_listeners(root);
     for (uint32_t i = 0; i < root->size; i++) {
         rp_conn_finish(root->rank[i]->conn);
     }
-    set_timer(root, CLOSING_MS);
+    rp_root_set_timer(root, CLOSING_MS);
 }
 
 // Who is missing, and who is elsewhere.
@@ -259,7 +232,7 @@ static bool is_missing(const void *arg, uint32_t rank)
 }
 
 // The step that everyone should have reached in this phase.
-static enum progress awaited(const struct rp_root *root)
+static enum rp_root_progress awaited(const struct rp_root *root)
 {
     return root->phase == ROOT_EXCHANGE ? RANK_MAPPED : RANK_READY;
 }
@@ -293,21 +266,35 @@ static void fail_elsewhere(struct rp_root *root, bool (*elsewhere)(const void *,
             ranks, count == 1 ? "does" : "do", root->roster[0].member.host);
 }
 
+// What else there is to say about ranks that did not come.
+static void missing_remarks(const struct rp_root *root, char *text, size_t bytes)
+{
+    const bool hint = root->meet.hint != NULL;
+    snprintf(text, bytes, "%s%s%s%s%s%s", root->unbound[0] == '\0' ? "" : "; ", root->unbound,
+            root->doubled[0] == '\0' ? "" : "; ", root->doubled, hint ? "; " : "",
+            hint ? root->meet.hint : "");
+}
+
 static void fail_timeout(struct rp_root *root)
 {
     char ranks[640];
+    char parents[720];
+    char remarks[800];
     if (root->phase == ROOT_GATHER) {
         rp_rank_list_text(is_missing, root, root->size, ranks, sizeof(ranks));
+        rp_rendezvous_ranks(&root->meet, is_missing, root, root->size, parents, sizeof(parents));
+        missing_remarks(root, remarks, sizeof(remarks));
         fail(root, RP_ECONNTIMEOUT,
-                "%s never arrived within %u s (HCCL_CONNECT_TIMEOUT); %u of %u ranks are there",
-                ranks, root->timeout_s, root->arrived, root->size);
+                "%s%s never arrived within %u s (HCCL_CONNECT_TIMEOUT); %u of %u ranks are there%s",
+                ranks, parents, root->timeout_s, root->arrived, root->size, remarks);
         return;
     }
     rp_rank_list_text(is_behind, root, root->size, ranks, sizeof(ranks));
+    rp_rendezvous_ranks(&root->meet, is_behind, root, root->size, parents, sizeof(parents));
     fail(root, RP_ECONNTIMEOUT,
-            "all %u ranks arrived, but %s did not finish the init of the communicator within %u s "
-            "(HCCL_CONNECT_TIMEOUT)",
-            root->size, ranks, root->timeout_s);
+            "all %u ranks arrived, but %s%s did not finish the init of the communicator within %u "
+            "s (HCCL_CONNECT_TIMEOUT)",
+            root->size, ranks, parents, root->timeout_s);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -319,7 +306,7 @@ static void on_timer(uv_timer_t *timer)
     } else if (root->phase == ROOT_DISAGREED) {
         tell_everyone(root);
     } else if (root->size == 0) {
-        rp_log_info("no rank came to %s in time", root->info.identifier);
+        rp_log_info("no rank came to %s in time", root->meet.identifier);
         root_free(root);
     } else if (root->unreached) {
         fail_elsewhere(root, is_unreached);
@@ -336,7 +323,7 @@ static void shorten_deadline(struct rp_root *root, const struct rp_hello *hello)
     if (root->arrived == 0 || deadline_ns < root->deadline_ns) {
         root->deadline_ns = deadline_ns;
         root->timeout_s = hello->timeout_s;
-        set_timer(root, hello->remaining_ms);
+        rp_root_set_timer(root, hello->remaining_ms);
     }
 }
 
@@ -346,11 +333,14 @@ static rp_status make_table(struct rp_root *root, const struct rp_hello *hello)
 {
     root->rank = rp_calloc(hello->size, sizeof(*root->rank));
     root->roster = rp_calloc(hello->size, sizeof(*root->roster));
-    if (root->rank == NULL || root->roster == NULL) {
+    root->heard = rp_calloc(hello->size, sizeof(*root->heard));
+    if (root->rank == NULL || root->roster == NULL || root->heard == NULL) {
         rp_free(root->rank);
         rp_free(root->roster);
+        rp_free(root->heard);
         root->rank = NULL;
         root->roster = NULL;
+        root->heard = NULL;
         return RP_ENOMEM;
     }
     root->size = hello->size;
@@ -427,6 +417,10 @@ static void all_arrived(struct rp_root *root)
         }
     }
     root->phase = ROOT_EXCHANGE;
+    uint8_t terms[8 + RP_WIRE_NONCE_BYTES];
+    struct rp_writer terms_writer = rp_writer_view(terms, sizeof(terms));
+    rp_terms_write(&root->terms, &terms_writer);
+    broadcast(root, RP_MSG_TERMS, terms, terms_writer.used);
     for (uint32_t first = 0; first < root->size && root->phase == ROOT_EXCHANGE;) {
         uint8_t payload[RP_WIRE_PAYLOAD_MAX];
         struct rp_writer writer = rp_writer_view(payload, sizeof(payload));
@@ -435,12 +429,31 @@ static void all_arrived(struct rp_root *root)
     }
 }
 
-static void hello_arrived(struct rp_root *root, struct caller *caller, struct rp_frame *frame)
+static void tell_later(struct rp_root *root, struct rp_root_caller *caller, const char *why)
 {
+    uint8_t payload[RP_ABORT_BYTES];
+    struct rp_writer writer = rp_writer_view(payload, sizeof(payload));
+    rp_later_write(why, &writer);
+    assert(writer.ok);
+    rp_log_info("%s: a rank of another attempt was sent away: %s", root->meet.identifier, why);
+    rp_status st = rp_conn_send(caller->conn, RP_MSG_LATER, payload, writer.used, NULL);
+    assert(st == RP_OK); // reserved
+    (void)st;
+    rp_conn_finish(caller->conn);
+}
+
+static void hello_arrived(
+        struct rp_root *root, struct rp_root_caller *caller, struct rp_frame *frame)
+{
+    char why[256];
     struct rp_hello hello;
     if (caller->progress != RANK_CONNECTED || rp_hello_read(&frame->payload, &hello) != RP_OK) {
-        rp_log_warn("a rank of %s sent a malformed hello", root->info.identifier);
+        rp_log_warn("a rank of %s sent a malformed hello", root->meet.identifier);
         caller_free(caller);
+        return;
+    }
+    if (rp_root_is_foreign(root, &hello, why, sizeof(why))) {
+        tell_later(root, caller, why);
         return;
     }
     caller->progress = RANK_HELLO;
@@ -476,7 +489,7 @@ static void hello_arrived(struct rp_root *root, struct caller *caller, struct rp
 
 // Later steps.
 
-static bool all_at(const struct rp_root *root, enum progress progress)
+static bool all_at(const struct rp_root *root, enum rp_root_progress progress)
 {
     for (uint32_t i = 0; i < root->size; i++) {
         if (root->rank[i] == NULL || root->rank[i]->progress < progress) {
@@ -486,17 +499,17 @@ static bool all_at(const struct rp_root *root, enum progress progress)
     return true;
 }
 
-static void reached_arrived(struct rp_root *root, struct caller *caller, bool reached)
+static void reached_arrived(struct rp_root *root, struct rp_root_caller *caller, bool reached)
 {
     caller->progress = RANK_REACHED;
     caller->reached = reached;
     root->unreached = root->unreached || !reached;
     if (root->unreached && all_at(root, RANK_REACHED)) {
-        set_timer(root, UNREACHED_MS);
+        rp_root_set_timer(root, UNREACHED_MS);
     }
 }
 
-static void mapped_arrived(struct rp_root *root, struct caller *caller, bool zero_copy)
+static void mapped_arrived(struct rp_root *root, struct rp_root_caller *caller, bool zero_copy)
 {
     caller->progress = RANK_MAPPED;
     root->zero_copy = root->zero_copy && zero_copy;
@@ -507,7 +520,8 @@ static void mapped_arrived(struct rp_root *root, struct caller *caller, bool zer
     }
 }
 
-static void abort_arrived(struct rp_root *root, struct caller *caller, struct rp_frame *frame)
+static void abort_arrived(
+        struct rp_root *root, struct rp_root_caller *caller, struct rp_frame *frame)
 {
     rp_status status;
     char sentence[RP_SENTENCE_BYTES];
@@ -519,7 +533,7 @@ static void abort_arrived(struct rp_root *root, struct caller *caller, struct rp
 
 static void on_frame(struct rp_conn *conn, void *owner, struct rp_frame *frame)
 {
-    struct caller *caller = owner;
+    struct rp_root_caller *caller = owner;
     struct rp_root *root = caller->root;
     bool flag;
     (void)conn;
@@ -527,7 +541,7 @@ static void on_frame(struct rp_conn *conn, void *owner, struct rp_frame *frame)
         hello_arrived(root, caller, frame);
     } else if (root->phase == ROOT_ENDED || caller->progress == RANK_CONNECTED) {
         caller_free(caller); // nothing else is expected of it
-        free_if_idle(root);
+        rp_root_free_if_idle(root);
     } else if (frame->type == RP_MSG_ABORT) {
         abort_arrived(root, caller, frame);
     } else if (frame->type == RP_MSG_REACHED && root->phase == ROOT_EXCHANGE &&
@@ -549,20 +563,20 @@ static void on_frame(struct rp_conn *conn, void *owner, struct rp_frame *frame)
 
 static void on_lost(struct rp_conn *conn, void *owner, bool by_peer, const char *why)
 {
-    struct caller *caller = owner;
+    struct rp_root_caller *caller = owner;
     struct rp_root *root = caller->root;
     (void)conn;
     (void)by_peer;
     caller->conn = NULL;
     if (caller->seated && root->phase != ROOT_ENDED) {
-        root->told++; // it cannot be told any more
+        count_told(root, caller->rank); // it cannot be told any more
         const struct rp_member *member = &root->roster[caller->rank].member;
         fail(root, RP_EREMOTE,
                 "rank %u (pid %lld on %s) died or gave up during the init of the communicator: %s",
                 caller->rank, (long long)member->pid, member->host, why);
     }
     caller_free(caller);
-    free_if_idle(root);
+    rp_root_free_if_idle(root);
 }
 
 static const struct rp_conn_events caller_events = {
@@ -570,12 +584,12 @@ static const struct rp_conn_events caller_events = {
     .lost = on_lost,
 };
 
-static void on_accepted(struct rp_listener *listener, void *owner, struct rp_conn *conn)
+void rp_root_accepted(struct rp_listener *listener, void *owner, struct rp_conn *conn)
 {
     struct rp_root *root = owner;
     (void)listener;
     // The last word to it must not fail for want of memory: half of the ranks would have committed.
-    struct caller *caller = rp_calloc(1, sizeof(*caller));
+    struct rp_root_caller *caller = rp_calloc(1, sizeof(*caller));
     if (caller == NULL || rp_conn_reserve(conn, RP_ABORT_BYTES) != RP_OK) {
         rp_free(caller);
         rp_conn_close(conn);
@@ -585,79 +599,4 @@ static void on_accepted(struct rp_listener *listener, void *owner, struct rp_con
     caller->conn = conn;
     rp_list_push_back(&root->callers, &caller->link);
     rp_conn_adopt(conn, &caller_events, caller);
-}
-
-// The beginning.
-
-// A root that has failed and waits for latecomers makes room: the new one may need its port.
-static void retire_ended(struct rp_loop *loop)
-{
-    rp_list_each(link, rp_loop_objects(loop))
-    {
-        struct rp_loop_object *object = rp_container_of(link, struct rp_loop_object, link);
-        struct rp_root *root = rp_container_of(object, struct rp_root, object);
-        if (object->close == on_loop_destroyed && root->phase == ROOT_ENDED) {
-            rp_listener_close(root->listener);
-            root->listener = NULL;
-            free_if_idle(root);
-        }
-    }
-}
-
-static rp_status listen_at(struct rp_root *root, const struct rp_hccl_env *env, int32_t device_id)
-{
-    struct rp_netif address;
-    int fd;
-    uint16_t port;
-    rp_status st = rp_netif_choose(env, &address);
-    if (st != RP_OK) {
-        return st;
-    }
-    st = rp_netif_listen(&address, &env->host_ports, &fd, &port);
-    if (st != RP_OK) {
-        return st;
-    }
-    rp_root_info_init(&root->info, &address, port, device_id);
-    struct rp_listener_setup setup = {
-        .loop = root->loop,
-        .fd = fd,
-        .scope = RP_WIRE_ROOT,
-        .secret = root->info.secret,
-        .accepted = on_accepted,
-        .owner = root,
-    };
-    return rp_listener_create(&setup, &root->listener);
-}
-
-rp_status rp_bootstrap_root(struct rp_loop *loop, int32_t device_id, void *info)
-{
-    const struct rp_hccl_env *env;
-    rp_status st = rp_env_hccl(&env);
-    if (st != RP_OK) {
-        return st;
-    }
-    if (sodium_init() < 0) {
-        return rp_fail(RP_ESYS, "libsodium cannot be initialised");
-    }
-    struct rp_root *root = rp_calloc(1, sizeof(*root));
-    if (root == NULL) {
-        return rp_fail(RP_ENOMEM, "no memory for the root of a communicator");
-    }
-    retire_ended(loop);
-    root->loop = loop;
-    root->zero_copy = true;
-    root->object.close = on_loop_destroyed;
-    rp_list_init(&root->callers);
-    st = listen_at(root, env, device_id);
-    if (st != RP_OK) {
-        rp_free(root);
-        return st;
-    }
-    uv_timer_init(rp_loop_uv(loop), &root->timer); // cannot fail
-    uv_update_time(rp_loop_uv(loop));              // the loop may not have been stepped for long
-    set_timer(root, env->connect_timeout_ns / RP_NS_PER_MS);
-    rp_loop_count_begin(loop);
-    rp_loop_attach(loop, &root->object);
-    rp_root_info_write(&root->info, info);
-    return RP_OK;
 }

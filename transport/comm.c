@@ -98,6 +98,10 @@ static void copy_parts(struct rp_comm *comm, const struct rp_comm_parts *parts)
     comm->member = parts->member;
     comm->process = parts->process;
     comm->nodes = parts->nodes == 0 ? 1 : parts->nodes;
+    comm->world = parts->world;
+    if (parts->secret != NULL) {
+        memcpy(comm->secret, parts->secret, sizeof(comm->secret));
+    }
     comm->arena = parts->arena;
     comm->segment = parts->segment;
     rp_list_init(&comm->by_handle);
@@ -156,6 +160,7 @@ void rp_comm_ref(struct rp_comm *comm)
 static void destroy(struct rp_comm *comm)
 {
     comm->magic = 0;
+    explicit_bzero(comm->secret, sizeof(comm->secret));
     // relaxed: the last reference is ours.
     struct rp_comm_attachment *attachment =
             atomic_load_explicit(&comm->attachment, memory_order_relaxed);

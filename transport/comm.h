@@ -21,6 +21,7 @@
 #include "transport/arena.h"
 #include "transport/channel.h"
 #include "transport/process.h"
+#include "transport/wire.h"
 
 #define RP_COMM_NAME_BYTES 128
 #define RP_COMM_CAUSE_BYTES 768
@@ -71,12 +72,14 @@ struct rp_comm {
     char name[RP_COMM_NAME_BYTES];
     char udi[RP_COMM_NAME_BYTES];
     struct rp_comm_settings settings;
-    struct rp_member *member;    /* [size] */
-    struct rp_process **process; /* [size], referenced; NULL for ranks of other nodes */
-    uint32_t nodes;              /* that the members are on; kernels (AIV) need 1 */
-    struct rp_arena *arena;      /* of this rank's device */
-    struct rp_segment *segment;  /* of this rank's node */
-    struct rp_channel **channel; /* [size]; NULL for the own rank */
+    struct rp_member *member;             /* [size] */
+    struct rp_process **process;          /* [size], referenced; NULL for ranks of other nodes */
+    uint32_t nodes;                       /* that the members are on; kernels (AIV) need 1 */
+    bool world;                           /* of its device: from a rank table */
+    uint8_t secret[RP_WIRE_SECRET_BYTES]; /* of all members and nobody else */
+    struct rp_arena *arena;               /* of this rank's device */
+    struct rp_segment *segment;           /* of this rank's node */
+    struct rp_channel **channel;          /* [size]; NULL for the own rank */
 
     struct rp_lines lines; /* baton */
     struct rp_turn turn;   /* baton */
@@ -111,6 +114,8 @@ struct rp_comm_parts {
     struct rp_arena *arena;
     struct rp_segment *segment; /* referenced */
     bool zero_copy;             /* agreed by all: every arena is mapped everywhere */
+    const uint8_t *secret;      /* of all members; NULL: none, and no sub-communicators */
+    bool world;
 };
 
 /**

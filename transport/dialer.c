@@ -1,9 +1,8 @@
 #include "transport/dialer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -12,13 +11,15 @@
 
 #define RETRY_FIRST_MS 10
 #define RETRY_MAX_MS 250
-#define ATTEMPT_MS 5000 // a connection whose handshake takes longer is as good as none
+#define RETRY_LOCAL_MAX_MS 20 // costs nobody anything, and its root comes any moment
+#define ATTEMPT_MS 5000       // a connection whose handshake takes longer is as good as none
 
 struct rp_dialer {
     struct rp_dialer_setup setup;
     uv_timer_t timer; // the next attempt, or the end of this one's patience
     struct rp_conn *conn;
     struct rp_netif source; // family 0: any
+    uint32_t next;          // endpoint
     uint64_t retry_ms;
     char why[160];
 };
@@ -28,9 +29,10 @@ static void on_timer(uv_timer_t *timer);
 static void retry(struct rp_dialer *dialer, const char *why)
 {
     rp_text_copy(dialer->why, sizeof(dialer->why), why);
-    rp_log_debug("dialing the root %s: %s", dialer->setup.info->identifier, why);
+    rp_log_debug("dialing %s: %s", dialer->setup.meet->identifier, why);
     uv_timer_start(&dialer->timer, on_timer, dialer->retry_ms, 0);
-    dialer->retry_ms = rp_min_u64(2 * dialer->retry_ms, RETRY_MAX_MS);
+    const bool local = dialer->setup.meet->endpoint[dialer->next].socket[0] != '\0';
+    dialer->retry_ms = rp_min_u64(2 * dialer->retry_ms, local ? RETRY_LOCAL_MAX_MS : RETRY_MAX_MS);
 }
 
 static void on_ready(struct rp_conn *conn, void *owner)
@@ -64,37 +66,12 @@ static const struct rp_conn_events dial_events = {
     .lost = on_lost,
 };
 
-// A socket on its way to the root, -1 and errno.
-static int connect_root(struct rp_dialer *dialer)
-{
-    const struct rp_root_info *info = dialer->setup.info;
-    int fd = socket(info->address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        return -1;
-    }
-    struct sockaddr_storage address;
-    socklen_t bytes;
-    if (dialer->source.family == info->address.family) {
-        bytes = rp_netif_sockaddr(&dialer->source, 0, &address);
-        if (bind(fd, (struct sockaddr *)&address, bytes) != 0) {
-            goto undo_socket;
-        }
-    }
-    bytes = rp_netif_sockaddr(&info->address, info->port, &address);
-    if (connect(fd, (struct sockaddr *)&address, bytes) == 0 || errno == EINPROGRESS) {
-        return fd;
-    }
-
-undo_socket:;
-    int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
 static void attempt(struct rp_dialer *dialer)
 {
-    int fd = connect_root(dialer);
+    const struct rp_rendezvous *meet = dialer->setup.meet;
+    const struct rp_endpoint *endpoint = &meet->endpoint[dialer->next];
+    dialer->next = (dialer->next + 1) % meet->count;
+    int fd = rp_endpoint_connect(endpoint, &dialer->source);
     if (fd < 0) {
         char limit[RP_LIMIT_TEXT_BYTES];
         char why[160];
@@ -107,9 +84,9 @@ static void attempt(struct rp_dialer *dialer)
     struct rp_conn_setup setup = {
         .loop = dialer->setup.loop,
         .fd = fd,
-        .scope = RP_WIRE_ROOT,
+        .scope = dialer->setup.scope,
         .role = RP_WIRE_DIALER,
-        .secret = dialer->setup.info->secret,
+        .secret = meet->secret,
         .events = &dial_events,
         .owner = dialer,
     };
@@ -149,7 +126,7 @@ rp_status rp_dialer_create(const struct rp_dialer_setup *setup, struct rp_dialer
     }
     uv_timer_init(rp_loop_uv(setup->loop), &dialer->timer); // cannot fail
     rp_loop_count_begin(setup->loop);
-    uv_timer_start(&dialer->timer, on_timer, 0, 0);
+    uv_timer_start(&dialer->timer, on_timer, setup->delay_ms, 0);
     *out = dialer;
     return RP_OK;
 }

@@ -4,8 +4,8 @@
 /*
  * Dials the root until somebody answers there who knows the secret. A refusal,
  * an unreachable network, a connection that ends before the handshake: all of
- * it may pass, so it tries again, soon at first and then four times a second.
- * The owner has the deadline.
+ * it may pass, so it tries again, soon at first and then four times a second,
+ * one endpoint of the rendezvous after the other. The owner has the deadline.
  *
  * Where HCCL_IF_IP or HCCL_SOCKET_IFNAME is set, connections leave from that
  * address; otherwise from wherever the route to the root begins.
@@ -17,14 +17,16 @@
 #include "base/status.h"
 #include "transport/conn.h"
 #include "transport/loop.h"
-#include "transport/root_info.h"
+#include "transport/rendezvous.h"
 
 struct rp_dialer;
 
 struct rp_dialer_setup {
     struct rp_loop *loop;
     const struct rp_hccl_env *env;
-    const struct rp_root_info *info; /* outlives the dialer and its connection */
+    const struct rp_rendezvous *meet; /* outlives the dialer and its connection */
+    enum rp_wire_scope scope;         /* of the handshake */
+    uint64_t delay_ms;                /* before the first attempt */
     /* The connection, whose other side has proved itself; the owner adopts it. Once. */
     void (*ready)(void *owner, struct rp_conn *conn);
     void *owner;

@@ -296,8 +296,7 @@ rp_status rp_netif_choose(const struct rp_hccl_env *env, struct rp_netif *out)
     return st;
 }
 
-// A listening socket on exactly `port`, -1 and errno when that fails.
-static int listen_on(const struct rp_netif *netif, uint16_t port)
+int rp_netif_listen_port(const struct rp_netif *netif, uint16_t port)
 {
     int fd = socket(netif->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
@@ -375,7 +374,7 @@ static int listen_in(const struct rp_netif *netif, const struct rp_port_range *r
 {
     int listener = -1;
     for (uint32_t port = range->first; port <= range->last; port++) {
-        listener = listen_on(netif, (uint16_t)port);
+        listener = rp_netif_listen_port(netif, (uint16_t)port);
         if (listener >= 0 || !is_taken(errno)) {
             break;
         }

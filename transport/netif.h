@@ -84,4 +84,7 @@ socklen_t rp_netif_sockaddr(
 RP_MUST_USE rp_status rp_netif_listen(
         const struct rp_netif *netif, const struct rp_port_list *ports, int *fd, uint16_t *port);
 
+/** rp_netif_listen_port: the same on exactly `port` (0: the kernel chooses); -1 and errno. */
+int rp_netif_listen_port(const struct rp_netif *netif, uint16_t port);
+
 #endif

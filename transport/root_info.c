@@ -17,13 +17,18 @@ static_assert(ADDRESS_TEXT_BYTES == RP_NETIF_TEXT_BYTES, "the address text fits"
 
 static const uint8_t info_magic[8] = { 'r', 'p', '-', 'r', 'o', 'o', 't', '\n' };
 
+// Never 0, and far enough from the largest number for any run.
+uint64_t rp_root_info_base(void)
+{
+    return (1 + (uint64_t)(randombytes_random() >> 2)) * RP_SEQ_BASE_UNIT;
+}
+
 void rp_root_info_init(
         struct rp_root_info *info, const struct rp_netif *address, uint16_t port, int32_t device_id)
 {
     *info = (struct rp_root_info){ .address = *address, .port = port };
     randombytes_buf(info->secret, sizeof(info->secret));
-    // Never 0, and far enough from the largest number for any run.
-    info->base = (1 + (uint64_t)(randombytes_random() >> 2)) * RP_SEQ_BASE_UNIT;
+    info->base = rp_root_info_base();
     struct timeval now;
     gettimeofday(&now, NULL);
     struct rp_netif plain = *address;

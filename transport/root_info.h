@@ -33,6 +33,9 @@ struct rp_root_info {
     char identifier[RP_ROOT_IDENTIFIER_BYTES]; /* the communicator's default name */
 };
 
+/** rp_root_info_base: a random base. */
+uint64_t rp_root_info_base(void);
+
 /** rp_root_info_init: a fresh secret and base, and the identifier, for a listener at `port`. */
 void rp_root_info_init(struct rp_root_info *info, const struct rp_netif *address, uint16_t port,
         int32_t device_id);
