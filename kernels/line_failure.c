@@ -87,8 +87,9 @@ rp_status rp_peer_explain(struct rp_lines *lines, uint32_t q, uint64_t seq)
     lines->culprit = q;
     // relaxed: the words only; what q stored before it died or left has been read.
     if (atomic_load_explicit(&peer->gone, memory_order_relaxed) != 0) {
-        return rp_fail(RP_EREMOTE, "%s: rank %" PRIu32 " has died; its last op was #%" PRIu32, own,
-                q, op_number(peer->seen_arrived));
+        return rp_fail(RP_EREMOTE, "%s: rank %" PRIu32 " has died%s; its last op was #%" PRIu32,
+                own, q, peer->signal != NULL ? "" : " or its connection was lost",
+                op_number(peer->seen_arrived));
     }
     return rp_fail(RP_EREMOTE,
             "%s: rank %" PRIu32 " has destroyed the communicator; its last op was #%" PRIu32, own,

@@ -3,7 +3,7 @@
 
 /*
  * A channel: one communicator's path to one peer, for HOST_TS task lists. One
- * const table per wire (shm now; tcp and verbs later take the same table).
+ * const table per wire: shm here, tcp in transport/channel_tcp.h.
  *
  * `own` and `peers` are the two ends of a pair's point-to-point words (kernels/
  * pair.h): this rank stores into `own` and then calls `publish`, after which the
@@ -12,7 +12,8 @@
  * `put` writes only into the region that the receiver offered: its windows.
  * `signal` adds one to what the receiver has been sent, after all earlier puts
  * of this channel are visible there; `test` takes one signal of the peer if
- * there is one. Used under the device's baton.
+ * there is one. Used under the device's baton, but for `close`, which may come
+ * from any thread once nobody else uses the channel.
  */
 
 #include <stdbool.h>
@@ -34,6 +35,7 @@ struct rp_channel_ops {
             const void *src, uint64_t bytes);
     rp_status (*signal)(struct rp_channel *ch);
     rp_status (*publish)(struct rp_channel *ch);
+    void (*update)(struct rp_channel *ch);
     bool (*test)(struct rp_channel *ch);
     unsigned (*progress)(struct rp_channel *ch, unsigned budget);
     void (*close)(struct rp_channel *ch);
@@ -62,6 +64,12 @@ static inline rp_status rp_channel_signal(struct rp_channel *ch)
 static inline rp_status rp_channel_publish(struct rp_channel *ch)
 {
     return ch->ops->publish(ch);
+}
+/** rp_channel_update: this rank's line, record or status has changed: tell the peer. For
+ * rp_comm_publish; what cannot be sent at once follows by itself. */
+static inline void rp_channel_update(struct rp_channel *ch)
+{
+    ch->ops->update(ch);
 }
 static inline bool rp_channel_test(struct rp_channel *ch)
 {

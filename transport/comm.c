@@ -205,6 +205,18 @@ bool rp_comm_retire(struct rp_comm *comm)
     return true;
 }
 
+// ---- ranks of other nodes ----
+
+void rp_comm_publish(struct rp_lines *lines)
+{
+    struct rp_comm *comm = rp_container_of(lines, struct rp_comm, lines);
+    for (uint32_t q = 0; q < comm->size; q++) {
+        if (comm->channel[q] != NULL) {
+            rp_channel_update(comm->channel[q]);
+        }
+    }
+}
+
 // ---- failure ----
 
 // What a peer published, as this rank's own status: kernels/line_failure.c says the same to whoever
@@ -283,7 +295,8 @@ static void look_for_deaths(struct rp_comm *comm)
 {
     rp_process_sweep();
     for (uint32_t q = 0; q < comm->size; q++) {
-        if (q == comm->rank || !rp_process_died(comm->process[q])) {
+        // Ranks of other nodes have no process here; their channels tell.
+        if (q == comm->rank || comm->process[q] == NULL || !rp_process_died(comm->process[q])) {
             continue;
         }
         // release [L5]: pairs with the loads of `gone` in kernels/line_failure.c.
@@ -292,6 +305,23 @@ static void look_for_deaths(struct rp_comm *comm)
             keep_death(comm, q);
         }
     }
+}
+
+void rp_comm_lose(struct rp_comm *comm, uint32_t q, const char *why)
+{
+    // release [L5]: pairs with the loads of `gone` in kernels/line_failure.c.
+    atomic_store_explicit(&comm->lines.peer[q].gone, 1, memory_order_release);
+    if (knows_remote(comm)) {
+        rp_log_warn("communicator \"%s\", rank %" PRIu32 ": the connection to rank %" PRIu32
+                    " was lost: %s",
+                comm->name, comm->rank, q, why);
+        return;
+    }
+    comm->remote_culprit = q;
+    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+            "rank %" PRIu32 " (process %" PRId64 " on %s) has died or its connection was lost: %s",
+            q, comm->member[q].pid, comm->member[q].host, why);
+    publish_remote(comm, RP_EREMOTE);
 }
 
 static void look_for_errors(struct rp_comm *comm)

@@ -157,6 +157,17 @@ void rp_comm_each(void (*fn)(struct rp_comm *comm, void *arg), void *arg);
  */
 void rp_comm_check(struct rp_comm *comm, uint64_t now_ns);
 
+/** rp_comm_publish: what lines.publish calls where members are on other nodes: hands what this rank
+ * has stored to its channels. Baton. */
+void rp_comm_publish(struct rp_lines *lines);
+
+/**
+ * rp_comm_lose: rank `q` of another node cannot be reached any more: it counts as gone, so that the
+ * next wait for it fails, and that is kept for rp_comm_status as a death is. `why` is a phrase:
+ * "it was closed". Baton.
+ */
+void rp_comm_lose(struct rp_comm *comm, uint32_t q, const char *why);
+
 /**
  * rp_comm_fail: first failure of the communicator on this rank: keeps `status`
  * and `sentence`, fails the lines (revocation), so that every peer hears of it. Baton.

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,19 +23,28 @@ const char *channel_run(const struct channel_wire *wire, channel_check_fn *check
     return wrong;
 }
 
-// Both ends are in this process: whoever waits moves its own end on.
-static bool signal_comes(struct rp_channel *ch)
+// Both ends are in this process: whoever waits moves its own end on, and the sender's, unless
+// another thread does that.
+static bool signal_comes(struct rp_channel *ch, struct rp_channel *sender)
 {
     const uint64_t deadline_ns = rp_deadline_ns(PATIENCE_NS);
     while (!rp_channel_test(ch)) {
         if (rp_channel_progress(ch, BUDGET) == 0) {
             sched_yield();
         }
+        if (sender != NULL) {
+            rp_channel_progress(sender, BUDGET);
+        }
         if (rp_now_ns() > deadline_ns) {
             return false;
         }
     }
     return true;
+}
+
+static bool signal_comes_from(const struct channel_pair *pair, int sender)
+{
+    return signal_comes(pair->end[1 - sender], pair->end[sender]);
 }
 
 static rp_status put(
@@ -60,7 +70,7 @@ const char *channel_put_arrives_before_its_signal(const struct channel_pair *pai
                     rp_channel_signal(pair->end[from]) != RP_OK) {
                 return "put or signal failed";
             }
-            if (!signal_comes(pair->end[1 - from])) {
+            if (!signal_comes_from(pair, from)) {
                 return "the signal did not come";
             }
             if (memcmp(there, text, sizeof(text)) != 0) {
@@ -82,7 +92,7 @@ const char *channel_counts_signals(const struct channel_pair *pair)
         }
     }
     for (int i = 0; i < 5; i++) {
-        if (!signal_comes(pair->end[1])) {
+        if (!signal_comes_from(pair, 0)) {
             return "a signal was lost";
         }
     }
@@ -134,11 +144,120 @@ const char *channel_source_is_free_after_put(const struct channel_pair *pair)
     if (st == RP_OK) {
         st = rp_channel_signal(pair->end[1]);
     }
-    const bool came = st == RP_OK && signal_comes(pair->end[0]);
+    const bool came = st == RP_OK && signal_comes_from(pair, 1);
     const uint8_t *there = pair->window[0][RP_WINDOW_IN];
     const bool old = there[0] == 1 && memcmp(there, there + 1, 65535) == 0;
     free(src);
     return came && old ? NULL : "what arrived is not what was put";
+}
+
+// ---- point to point ----
+
+static rp_status publish(struct rp_channel *ch)
+{
+    const uint64_t deadline_ns = rp_deadline_ns(PATIENCE_NS);
+    rp_status st = rp_channel_publish(ch);
+    while (st == RP_AGAIN && rp_now_ns() < deadline_ns) {
+        rp_channel_progress(ch, BUDGET);
+        st = rp_channel_publish(ch);
+    }
+    return st;
+}
+
+static bool word_comes(
+        const struct channel_pair *pair, int reader, const _Atomic uint64_t *word, uint64_t value)
+{
+    const uint64_t deadline_ns = rp_deadline_ns(PATIENCE_NS);
+    // acquire [P1] [P2] [P3]: as the readers of a pair's words do.
+    while (atomic_load_explicit(word, memory_order_acquire) != value) {
+        rp_channel_progress(pair->end[reader], BUDGET);
+        rp_channel_progress(pair->end[1 - reader], BUDGET);
+        if (rp_now_ns() > deadline_ns) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void say(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release); // [P1] [P2] [P3]
+}
+
+static struct rp_record some_record(int from, uint64_t number, uint16_t op)
+{
+    return (struct rp_record){
+        .digest = 0x1122334455667788u + number,
+        .seq = number,
+        .count = 1000000007u * number,
+        .send_off = 3,
+        .recv_off = UINT64_MAX - number,
+        .graph = 5,
+        .root = (uint32_t)from,
+        .op = op,
+        .dtype = 1,
+        .reduce = 2,
+        .expansion = 3,
+        .algorithm = 4,
+        .determinism = 1,
+        .buffer_class = 1,
+        .task = (uint32_t)number << 20,
+    };
+}
+
+// Number n is posted when the peer has taken all of number n - 1, as kernels/pair.h has it.
+static const char *send_one(const struct channel_pair *pair, int from, uint64_t number)
+{
+    struct rp_channel *sender = pair->end[from];
+    struct rp_channel *receiver = pair->end[1 - from];
+    const struct rp_record send = some_record(from, number, RP_OP_SEND);
+    const struct rp_record recv = some_record(from, number, RP_OP_RECEIVE);
+    const uint8_t data[5] = { 's', 'e', 'n', 'd', (uint8_t)number };
+    receiver->own->recv[number % 2] = recv;
+    say(&receiver->own->recvs, number);
+    sender->own->send[number % 2] = send;
+    say(&sender->own->sends, number);
+    if (publish(receiver) != RP_OK || publish(sender) != RP_OK) {
+        return "publish failed";
+    }
+    if (!word_comes(pair, from, &sender->peers->recvs, number) ||
+            memcmp(&sender->peers->recv[number % 2], &recv, sizeof(recv)) != 0) {
+        return "a receive was not posted as it is";
+    }
+    const uint64_t off = number % 2 * 64;
+    if (put(sender, RP_WINDOW_IN, off, data, sizeof(data)) != RP_OK) {
+        return "put failed";
+    }
+    say(&sender->own->put, number);
+    if (publish(sender) != RP_OK || !word_comes(pair, 1 - from, &receiver->peers->put, number)) {
+        return "a piece was not published";
+    }
+    if (memcmp(pair->window[1 - from][RP_WINDOW_IN] + off, data, sizeof(data)) != 0) {
+        return "a piece was published before it was there";
+    }
+    if (atomic_load_explicit(&receiver->peers->sends, memory_order_acquire) != number || // [P1]
+            memcmp(&receiver->peers->send[number % 2], &send, sizeof(send)) != 0) {
+        return "a send was not posted as it is";
+    }
+    say(&receiver->own->taken, number);
+    return publish(receiver) == RP_OK && word_comes(pair, from, &sender->peers->taken, number)
+                   ? NULL
+                   : "a piece's end was not published";
+}
+
+const char *channel_publishes_pair_words(const struct channel_pair *pair)
+{
+    for (uint64_t number = 1; number <= 5; number++) {
+        for (int from = 0; from < 2; from++) {
+            const char *wrong = send_one(pair, from, number);
+            if (wrong != NULL) {
+                return wrong;
+            }
+        }
+    }
+    return rp_channel_test(pair->end[0]) || rp_channel_test(pair->end[1])
+                   ? "a word was taken for a signal"
+                   : NULL;
 }
 
 // ---- a long exchange, one thread an end ----
@@ -171,7 +290,7 @@ static void *exchange(void *arg)
             piece[i] = expected(side->rank, round, i);
         }
         if (put(ch, RP_WINDOW_IN, off, piece, bytes) != RP_OK || rp_channel_signal(ch) != RP_OK ||
-                !signal_comes(ch)) {
+                !signal_comes(ch, NULL)) {
             side->wrong = "an exchange did not come to its end";
             return NULL;
         }
@@ -208,7 +327,7 @@ const char *channel_whole_window_at_any_alignment(const struct channel_pair *pai
             src[shift + i] = (uint8_t)(i * 13 + shift);
         }
         if (put(pair->end[0], RP_WINDOW_IN, shift, src + shift, bytes - shift) != RP_OK ||
-                rp_channel_signal(pair->end[0]) != RP_OK || !signal_comes(pair->end[1])) {
+                rp_channel_signal(pair->end[0]) != RP_OK || !signal_comes_from(pair, 0)) {
             wrong = "put or signal failed";
         } else if (memcmp(there + shift, src + shift, bytes - shift) != 0) {
             wrong = "the window's content differs";

@@ -37,6 +37,7 @@ channel_check_fn channel_put_arrives_before_its_signal;
 channel_check_fn channel_counts_signals;
 channel_check_fn channel_keeps_puts_inside_the_window;
 channel_check_fn channel_source_is_free_after_put;
+channel_check_fn channel_publishes_pair_words;
 channel_check_fn channel_both_directions_at_once;
 channel_check_fn channel_whole_window_at_any_alignment;
 channel_check_fn channel_signal_wakes_a_sleeper;
@@ -56,6 +57,7 @@ const char *channel_run(const struct channel_wire *wire, channel_check_fn *check
     CHANNEL_CHECK(suite, wire, counts_signals)                \
     CHANNEL_CHECK(suite, wire, keeps_puts_inside_the_window)  \
     CHANNEL_CHECK(suite, wire, source_is_free_after_put)      \
+    CHANNEL_CHECK(suite, wire, publishes_pair_words)          \
     CHANNEL_CHECK(suite, wire, both_directions_at_once)       \
     CHANNEL_CHECK(suite, wire, whole_window_at_any_alignment) \
     CHANNEL_CHECK(suite, wire, signal_wakes_a_sleeper)
