@@ -125,7 +125,11 @@ static inline bool rp_tcp_unsent(const struct rp_tcp_channel *tcp)
  *  bits 0 and 1. */
 static inline uint8_t rp_tcp_pair_news(uint64_t old, uint64_t now)
 {
-    return now == old ? 0 : now - old == 1 ? (uint8_t)(1u << now % 2) : 3;
+    if (now == old) {
+        return 0;
+    }
+    const unsigned last = now % 2 == 0 ? 1 : 2;
+    return (uint8_t)(now - old == 1 ? last : 3u);
 }
 
 /* ---- channel_tcp_receive.c ---- */
