@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "capture/comm_buffer.h"
+#include "capture/comm_callback.h"
 #include "capture/comm_extra.h"
 #include "replay/context.h"
 
@@ -24,6 +26,7 @@
 void rp_comm_close(struct rp_comm *comm)
 {
     struct rp_device *device = rp_comm_extra_of(comm)->device;
+    rp_comm_buffer_free(comm);
     rp_device_enter(device);
     const bool ours = rp_comm_retire(comm);
     rp_device_leave(device);
@@ -105,10 +108,12 @@ static rp_status destroy(HcclComm handle)
                 "destroyed",
                 handle);
     }
+    rp_comm_tell(handle, HCCL_COMM_STATE_PHASE_DESTROY_PRE); // while calls still find it
     st = claim(comm);
     if (st == RP_OK) {
         drain(comm, rp_comm_extra_of(comm)->device);
         rp_comm_close(comm);
+        rp_comm_tell(handle, HCCL_COMM_STATE_PHASE_DESTROY_POST);
     }
     rp_comm_unref(comm);
     return st;

@@ -3,7 +3,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "capture/comm_memory.h"
+#include "capture/comm_registered.h"
 #include "capture/expand_cache.h"
+#include "capture/rank_graph.h"
+#include "capture/sym_window.h"
 
 void rp_comm_extra_free(struct rp_comm_extra *extra)
 {
@@ -12,6 +15,9 @@ void rp_comm_extra_free(struct rp_comm_extra *extra)
     }
     rp_expand_cache_free(extra->expansions);
     rp_comm_memory_forget(extra);
+    rp_sym_windows_forget(extra);
+    rp_comm_registered_forget(extra);
+    rp_rank_graph_free(extra->rank_graph);
     pthread_mutex_destroy(&extra->lock);
     rp_free(extra);
 }
@@ -36,6 +42,7 @@ rp_status rp_comm_extra_create(
     pthread_mutex_init(&extra->lock, NULL);
     rp_list_init(&extra->ranges);
     rp_list_init(&extra->windows);
+    rp_list_init(&extra->registered);
     *out = extra;
     return RP_OK;
 }

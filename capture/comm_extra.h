@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/env.h"
@@ -18,18 +19,24 @@
 #include "transport/comm.h"
 
 struct rp_expand_cache;
+struct rp_rank_graph;
 
 struct rp_comm_extra {
     struct rp_comm_attachment attachment; /* first */
     struct rp_device *device;             /* referenced while the handle lives */
     _Atomic uint32_t calls;               /* Hccl calls that use the handle at this moment */
+    _Atomic bool resuming;                /* a thread is in HcclCommResume */
     /* HCCL_ALGO within the node, by enum rp_algo_op: an enum rp_algo_name. */
     uint8_t algorithm[RP_ALGO_OP_COUNT];
 
-    pthread_mutex_t lock; /* guards the rest; nothing else is taken under it but the handle set */
+    pthread_mutex_t lock;               /* guards the rest; nothing else is taken under it but the
+                                           handle set and the arena */
     struct rp_expand_cache *expansions; /* expand_cache.c; NULL before the first */
     struct rp_list ranges;              /* comm_memory.c */
-    struct rp_list windows;             /* comm_memory.c */
+    struct rp_list windows;             /* sym_window.c */
+    struct rp_list registered;          /* comm_registered.c */
+    struct rp_rank_graph *rank_graph;   /* rank_graph.c; NULL before the first query */
+    void *buffer;                       /* comm_buffer.c; NULL before it was asked for */
 };
 
 /** rp_comm_extra_create: for a communicator on `device`, whose reference it takes over. RP_ENOMEM.

@@ -10,8 +10,6 @@
 #include "capture/comm_extra.h"
 #include "replay/context.h"
 
-#define WINDOW_MAGIC UINT64_C(0x52505f57494e444f)
-
 struct range {
     struct rp_list in_extra;
     uint8_t *base;
@@ -23,14 +21,6 @@ struct part {
     struct rp_list in_range;
     uint8_t *start;
     size_t bytes;
-};
-
-struct window {
-    uint64_t magic; // the kind of handle is shared with other objects
-    struct rp_list in_extra;
-    struct rp_comm_extra *extra;
-    void *start;
-    uint64_t bytes;
 };
 
 static bool overlap(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
@@ -65,12 +55,6 @@ void rp_comm_memory_forget(struct rp_comm_extra *extra)
             rp_free(part_of(link));
         }
         rp_free(range);
-    }
-    while ((link = rp_list_pop_front(&extra->windows)) != NULL) {
-        struct window *window = rp_container_of(link, struct window, in_extra);
-        rp_handle_remove(RP_HANDLE_OTHER, window);
-        window->magic = 0;
-        rp_free(window);
     }
 }
 
@@ -325,87 +309,4 @@ static rp_status deactivate(HcclComm handle, void *start)
 HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void *virPtr)
 {
     return (HcclResult)rp_hccl(deactivate(comm, virPtr));
-}
-
-// ---- symmetric windows ----
-
-static rp_status add_window(
-        struct rp_comm_extra *extra, void *start, uint64_t bytes, HcclCommSymWindow *out)
-{
-    struct window *window = rp_calloc(1, sizeof(*window));
-    if (window == NULL) {
-        return rp_fail(RP_ENOMEM, "HcclCommSymWinRegister: no memory");
-    }
-    *window = (struct window){
-        .magic = WINDOW_MAGIC, .extra = extra, .start = start, .bytes = bytes
-    };
-    const rp_status st = rp_handle_add(RP_HANDLE_OTHER, window);
-    if (st != RP_OK) {
-        rp_free(window);
-        return st;
-    }
-    pthread_mutex_lock(&extra->lock);
-    rp_list_push_back(&extra->windows, &window->in_extra);
-    pthread_mutex_unlock(&extra->lock);
-    *out = window;
-    return RP_OK;
-}
-
-static rp_status register_window(
-        HcclComm handle, void *start, uint64_t bytes, HcclCommSymWindow *out, uint32_t flag)
-{
-    static const char api[] = "HcclCommSymWinRegister";
-    struct rp_comm *comm = NULL;
-    uint64_t off = 0;
-    rp_status st = begin(api, handle, "addr", start, &comm);
-    if (st != RP_OK) {
-        return st;
-    }
-    st = check_pointer(api, "winHandle", out);
-    st = st != RP_OK ? st : check_bytes(api, bytes);
-    if (st == RP_OK && flag != 1) {
-        st = rp_fail(RP_EPARAM, "%s: flag is %" PRIu32 "; it must be 1", api, flag);
-    }
-    if (st == RP_OK && !rp_arena_offset(comm->arena, start, bytes, &off)) {
-        st = rp_fail(RP_EPARAM, "%s: [%p, + %" PRIu64 ") is not memory of device %d", api, start,
-                bytes, comm->device_id);
-    }
-    st = st != RP_OK ? st : add_window(rp_comm_extra_of(comm), start, bytes, out);
-    rp_comm_call_end(comm);
-    return st;
-}
-
-HcclResult HcclCommSymWinRegister(
-        HcclComm comm, void *addr, uint64_t size, HcclCommSymWindow *winHandle, uint32_t flag)
-{
-    return (HcclResult)rp_hccl(register_window(comm, addr, size, winHandle, flag));
-}
-
-static rp_status deregister_window(HcclCommSymWindow handle)
-{
-    const rp_status st = rp_enter();
-    if (st != RP_OK) {
-        return st;
-    }
-    if (handle == NULL) {
-        return rp_fail(RP_ENULL, "HcclCommSymWinDeregister: winHandle is NULL");
-    }
-    struct window *window = handle;
-    if (!rp_handle_live(RP_HANDLE_OTHER, window) || window->magic != WINDOW_MAGIC ||
-            !rp_handle_remove(RP_HANDLE_OTHER, window)) {
-        return rp_fail(RP_EPARAM,
-                "HcclCommSymWinDeregister: winHandle %p is no window, or one that has ended",
-                handle);
-    }
-    pthread_mutex_lock(&window->extra->lock);
-    rp_list_remove(&window->in_extra);
-    pthread_mutex_unlock(&window->extra->lock);
-    window->magic = 0;
-    rp_free(window);
-    return RP_OK;
-}
-
-HcclResult HcclCommSymWinDeregister(HcclCommSymWindow winHandle)
-{
-    return (HcclResult)rp_hccl(deregister_window(winHandle));
 }

@@ -3,7 +3,7 @@
 
 /*
  * Memory that a program announces to a communicator: ranges of addresses with
- * active parts, and symmetric windows.
+ * active parts. (Symmetric windows: sym_window.h.)
  *
  * Nothing here needs an announcement: every buffer in device memory is within
  * the peers' reach anyway. So the calls keep the books, and hold the caller to
@@ -12,7 +12,7 @@
 
 struct rp_comm_extra;
 
-/** rp_comm_memory_forget: drop all ranges and windows; their handles are stale from then on. */
+/** rp_comm_memory_forget: drop all ranges. */
 void rp_comm_memory_forget(struct rp_comm_extra *extra);
 
 #endif

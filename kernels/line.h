@@ -9,7 +9,8 @@
  *
  *     struct rp_rank_block
  *       line[2]     arrived, done, word, payload: exchange k uses line k % 2
- *       status      left, revoked_from, error: written once, read when waiting
+ *       status      left, revoked_from, error: written once, read when waiting;
+ *                   and how far this rank is in starting anew
  *       stage       counters of the rounds of staged ops
  *       record[64]  ring of op records, op k in record[k % 64]
  *     slot[2]       payload of small ops: exchange k uses slot k % 2
@@ -84,9 +85,9 @@ static_assert(sizeof(struct rp_line) == RP_CACHELINE, "one line, one cache line"
 struct rp_rank_status {
     _Alignas(RP_CACHELINE) _Atomic uint64_t revoked_from; /* first revoked op; 0: none */
     _Atomic uint32_t left;                                /* 1: HcclCommDestroy was called */
-    _Atomic uint32_t error;   /* acknowledged: -(rp_status); this rank touches no peer any more */
-    _Atomic uint32_t culprit; /* rank that caused it, or RP_NO_RANK */
-    _Atomic uint32_t reserved;
+    _Atomic uint32_t error;     /* acknowledged: -(rp_status); this rank touches no peer any more */
+    _Atomic uint32_t culprit;   /* rank that caused it, or RP_NO_RANK */
+    _Atomic uint32_t resume;    /* how far its HcclCommResume is: kernels/line_restart.h */
     _Atomic uint64_t error_seq; /* op at which it happened */
 };
 static_assert(sizeof(struct rp_rank_status) == RP_CACHELINE, "one status, one cache line");
@@ -106,6 +107,8 @@ struct rp_rank_block {
 static_assert(sizeof(struct rp_rank_block) == 256 + 64 * 64, "block layout is shared");
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would not cross processes");
 
+struct rp_window_table;
+
 /*
  * One rank of the communicator as this rank's process sees it. Filled by transport at init.
  *
@@ -116,13 +119,14 @@ struct rp_peer {
     struct rp_rank_block *block;
     uint64_t seen_arrived; /* largest values read so far; only grow */
     uint64_t seen_done;
-    uint8_t *slot[2];         /* RP_SLOT_BYTES each */
-    _Atomic uint32_t gone;    /* set by transport's liveness check: the process has died */
-    uint8_t *window_in;       /* window_bytes */
-    uint8_t *window_out;      /* window_bytes */
-    _Atomic uint64_t *signal; /* one counter per rank, RP_CACHELINE apart */
-    struct rp_pair *pair;     /* [size] what it says to each rank alone */
-    uint8_t *arena;           /* this process's mapping of the rank's arena; NULL: none */
+    uint8_t *slot[2];                /* RP_SLOT_BYTES each */
+    _Atomic uint32_t gone;           /* set by transport's liveness check: the process has died */
+    uint8_t *window_in;              /* window_bytes */
+    uint8_t *window_out;             /* window_bytes */
+    _Atomic uint64_t *signal;        /* one counter per rank, RP_CACHELINE apart */
+    struct rp_pair *pair;            /* [size] what it says to each rank alone */
+    struct rp_window_table *windows; /* what it has registered: transport/segment.h */
+    uint8_t *arena;                  /* this process's mapping of the rank's arena; NULL: none */
     uint64_t arena_bytes;
     struct rp_doorbell_end *bell; /* of the rank's process */
 };

@@ -89,4 +89,8 @@ static inline void rp_channel_close(struct rp_channel *ch)
 RP_MUST_USE rp_status rp_channel_shm_open(
         struct rp_lines *lines, uint32_t peer, struct rp_channel **out);
 
+/** rp_channel_shm_restart: a channel of shared memory whose peer's signals count from 0 again
+ * (kernels/line_restart.h). Baton. */
+void rp_channel_shm_restart(struct rp_channel *ch);
+
 #endif

@@ -104,6 +104,12 @@ static const struct rp_channel_ops shm_ops = {
     .close = shm_close,
 };
 
+void rp_channel_shm_restart(struct rp_channel *ch)
+{
+    assert(ch->ops == &shm_ops);
+    shm_of(ch)->taken = 0;
+}
+
 rp_status rp_channel_shm_open(struct rp_lines *lines, uint32_t peer, struct rp_channel **out)
 {
     assert(peer < lines->size && peer != lines->rank);

@@ -132,6 +132,7 @@ rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out
     if (st != RP_OK) {
         goto undo_lines;
     }
+    pthread_mutex_init(&comm->cause_lock, NULL);
     comm->magic = RP_COMM_MAGIC;
     st = rp_comm_registry_add(comm);
     if (st != RP_OK) {
@@ -141,6 +142,7 @@ rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out
     return RP_OK;
 
 undo_channels:
+    pthread_mutex_destroy(&comm->cause_lock);
     close_channels(comm);
 undo_lines:
     rp_lines_fini(&comm->lines);
@@ -169,6 +171,7 @@ static void destroy(struct rp_comm *comm)
     }
     close_channels(comm);
     rp_lines_fini(&comm->lines);
+    pthread_mutex_destroy(&comm->cause_lock);
     for (uint32_t q = 0; q < comm->size; q++) {
         rp_process_unref(comm->process[q]);
     }
@@ -236,9 +239,29 @@ static rp_status adopt_cause(uint32_t error)
     }
 }
 
-// Keeps the first thing known of a peer's failure. `remote_cause` is written already.
-static void publish_remote(struct rp_comm *comm, rp_status st)
+// A communicator that has resumed can fail again while somebody still reads the sentence of the
+// last time, so it is written and read under the lock.
+static void write_cause(struct rp_comm *comm, char *cause, const char *sentence)
 {
+    pthread_mutex_lock(&comm->cause_lock);
+    rp_text_copy(cause, RP_COMM_CAUSE_BYTES, sentence);
+    pthread_mutex_unlock(&comm->cause_lock);
+}
+
+static rp_status post_cause(struct rp_comm *comm, rp_status st, const char *cause)
+{
+    char sentence[RP_COMM_CAUSE_BYTES];
+    pthread_mutex_lock(&comm->cause_lock);
+    memcpy(sentence, cause, sizeof(sentence));
+    pthread_mutex_unlock(&comm->cause_lock);
+    rp_error_post(st, sentence);
+    return st;
+}
+
+// Keeps the first thing known of a peer's failure.
+static void publish_remote(struct rp_comm *comm, rp_status st, const char *sentence)
+{
+    write_cause(comm, comm->remote_cause, sentence);
     rp_log_warn("communicator \"%s\", rank %" PRIu32 ": %s", comm->name, comm->rank,
             comm->remote_cause);
     // release [C4]: pairs with the load in rp_comm_status; publishes the sentence.
@@ -261,11 +284,12 @@ static void keep_error(struct rp_comm *comm, uint32_t q, uint32_t error)
         rp_lines_describe_difference(
                 &comm->lines, q, comm->remote_culprit, seq, calls, sizeof(calls));
     }
-    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+    char sentence[RP_COMM_CAUSE_BYTES];
+    snprintf(sentence, sizeof(sentence),
             "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at op #%" PRIu64 ": %s%s%s", q,
             comm->member[q].pid, comm->member[q].host, seq % RP_SEQ_BASE_UNIT,
             rp_status_text((rp_status)(-(int64_t)error)), because, calls);
-    publish_remote(comm, adopt_cause(error));
+    publish_remote(comm, adopt_cause(error), sentence);
 }
 
 // A rank that destroyed its communicator first has not died on it.
@@ -277,11 +301,12 @@ static void keep_death(struct rp_comm *comm, uint32_t q)
         return;
     }
     comm->remote_culprit = q;
-    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+    char sentence[RP_COMM_CAUSE_BYTES];
+    snprintf(sentence, sizeof(sentence),
             "rank %" PRIu32 " has died: process %" PRId64
             " on %s ended without destroying its communicator",
             q, comm->member[q].pid, comm->member[q].host);
-    publish_remote(comm, RP_EREMOTE);
+    publish_remote(comm, RP_EREMOTE, sentence);
 }
 
 static bool knows_remote(const struct rp_comm *comm)
@@ -318,10 +343,11 @@ void rp_comm_lose(struct rp_comm *comm, uint32_t q, const char *why)
         return;
     }
     comm->remote_culprit = q;
-    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+    char sentence[RP_COMM_CAUSE_BYTES];
+    snprintf(sentence, sizeof(sentence),
             "rank %" PRIu32 " (process %" PRId64 " on %s) has died or its connection was lost: %s",
             q, comm->member[q].pid, comm->member[q].host, why);
-    publish_remote(comm, RP_EREMOTE);
+    publish_remote(comm, RP_EREMOTE, sentence);
 }
 
 static void look_for_errors(struct rp_comm *comm)
@@ -343,7 +369,9 @@ void rp_comm_check(struct rp_comm *comm, uint64_t now_ns)
     }
     comm->checked_ns = now_ns;
     look_for_deaths(comm);
-    look_for_errors(comm);
+    if (!comm->quiet) { // a quiet rank reads no peer's records
+        look_for_errors(comm);
+    }
 }
 
 void rp_comm_fail(struct rp_comm *comm, rp_status status, uint32_t culprit, uint64_t seq,
@@ -354,7 +382,7 @@ void rp_comm_fail(struct rp_comm *comm, rp_status status, uint32_t culprit, uint
     if (atomic_load_explicit(&comm->error, memory_order_relaxed) != 0) {
         return;
     }
-    snprintf(comm->cause, sizeof(comm->cause), "%s",
+    write_cause(comm, comm->cause,
             sentence != NULL && *sentence != '\0' ? sentence : rp_status_text(status));
     // release [C3]: pairs with the load in rp_comm_status; publishes the sentence.
     atomic_store_explicit(&comm->error, status, memory_order_release);
@@ -366,15 +394,13 @@ rp_status rp_comm_status(struct rp_comm *comm)
     // acquire [C3]: pairs with the store in rp_comm_fail.
     int32_t own = atomic_load_explicit(&comm->error, memory_order_acquire);
     if (RP_UNLIKELY(own != 0)) {
-        rp_error_post((rp_status)own, comm->cause);
-        return (rp_status)own;
+        // relaxed: which of two failures is told to a call that meets HcclCommSuspend is open.
+        const bool suspended = atomic_load_explicit(&comm->suspended, memory_order_relaxed);
+        return post_cause(comm, suspended ? RP_ESUSPEND : (rp_status)own, comm->cause);
     }
     // acquire [C4]: pairs with the store in publish_remote.
     int32_t remote = atomic_load_explicit(&comm->remote, memory_order_acquire);
-    if (RP_UNLIKELY(remote != 0)) {
-        rp_error_post((rp_status)remote, comm->remote_cause);
-    }
-    return (rp_status)remote;
+    return RP_LIKELY(remote == 0) ? RP_OK : post_cause(comm, (rp_status)remote, comm->remote_cause);
 }
 
 // ---- windows ----

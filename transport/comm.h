@@ -10,6 +10,7 @@
  * baton; atomics by anyone; the rest is read-only after creation.
  */
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,6 +85,8 @@ struct rp_comm {
     struct rp_lines lines; /* baton */
     struct rp_turn turn;   /* baton */
     uint64_t checked_ns;   /* baton: last liveness check */
+    uint32_t resume;       /* baton: own word of kernels/line_restart.h */
+    bool quiet;            /* baton: said so, and not in use again: comm_resume.c */
 
     _Atomic int32_t error;    /* rp_status of the first failure (negative), 0 while healthy */
     _Atomic int32_t remote;   /* what a peer's failure or end means to this rank, 0: nothing; for
@@ -93,6 +96,8 @@ struct rp_comm {
     _Atomic bool destroyed;   /* HcclCommDestroy was called: no new work */
     _Atomic uint32_t deterministic;   /* current value */
     _Atomic uint64_t window_reserved; /* bytes of each window whose pages are there */
+    _Atomic bool suspended;           /* HcclCommSuspend was called; always with `error` */
+    pthread_mutex_t cause_lock;       /* for the two sentences without the baton; innermost */
     char cause[RP_COMM_CAUSE_BYTES];  /* sentence of the first failure; written before `error` */
     char remote_cause[RP_COMM_CAUSE_BYTES];          /* written before `remote` */
     uint32_t remote_culprit;                         /* baton: the rank at the bottom of it */

@@ -44,6 +44,7 @@ struct layout {
     uint64_t slot_off;      // of slot 0 within a rank's part
     uint64_t signal_off;    // of the signals within a rank's part
     uint64_t pair_off;      // of the pairs within a rank's part
+    uint64_t table_off;     // of the table of windows within a rank's part
     uint64_t windows_off;   // of rank 0's window in
     uint64_t window_stride; // from a window to the next one
     uint64_t total_bytes;
@@ -78,8 +79,8 @@ static bool compute_layout(uint32_t ranks, uint64_t window_bytes, struct layout 
     lay.signal_off = lay.slot_off + 2 * (uint64_t)RP_SLOT_BYTES;
     // 32 bits of ranks times some lines: the sums fit.
     lay.pair_off = lay.signal_off + (uint64_t)ranks * RP_CACHELINE;
-    lay.rank_stride =
-            rp_align_up(lay.pair_off + (uint64_t)ranks * sizeof(struct rp_pair), PART_ALIGN);
+    lay.table_off = lay.pair_off + (uint64_t)ranks * sizeof(struct rp_pair);
+    lay.rank_stride = rp_align_up(lay.table_off + sizeof(struct rp_window_table), PART_ALIGN);
     lay.window_stride = rp_align_up(window_bytes, WINDOW_ALIGN);
     if (__builtin_mul_overflow(lay.rank_stride, ranks, &ranks_bytes) ||
             ranks_bytes > INT64_MAX - HEADER_BYTES - WINDOW_ALIGN) {
@@ -113,6 +114,7 @@ void rp_segment_peer(const struct rp_segment *segment, uint32_t rank, struct rp_
     peer->slot[1] = part + lay->slot_off + RP_SLOT_BYTES;
     peer->signal = (_Atomic uint64_t *)(void *)(part + lay->signal_off);
     peer->pair = (struct rp_pair *)(void *)(part + lay->pair_off);
+    peer->windows = (struct rp_window_table *)(void *)(part + lay->table_off);
     peer->window_in = windows;
     peer->window_out = windows + lay->window_stride;
 }

@@ -7,7 +7,8 @@
  * process share the mapping, found by the token).
  *
  *     header   magic, layout, ranks, window bytes, base, token           one page
- *     ranks    each: block, 2 slots, a signal line and a pair per rank   whole pages
+ *     ranks    each: block, 2 slots, a signal line and a pair per rank,
+ *              a table of the symmetric windows that it has registered    whole pages
  *     windows  each rank's window in and window out, sparse              whole pages
  *
  * Threads: any function from any thread.
@@ -21,7 +22,30 @@
 #define RP_SEGMENT_TOKEN_BYTES 32
 
 /* Counts up with every change of what lies in the segment: header, lines, slots, records. */
-#define RP_SEGMENT_LAYOUT 2u
+#define RP_SEGMENT_LAYOUT 3u
+
+/*
+ * Symmetric windows: the n-th window that a rank registers with a communicator belongs to the n-th
+ * of every other rank. Only the owner writes.
+ *
+ * [W1] the store of `number` publishes off and bytes; a reader who finds the same number before
+ * and after it has read them has that window's. The store of `registered` comes after.
+ */
+#define RP_WINDOWS_MAX 127u
+
+struct rp_window_entry {
+    _Atomic uint64_t number; /* from 1; 0: free */
+    _Atomic uint64_t off;    /* in the owner's arena */
+    _Atomic uint64_t bytes;
+    uint64_t reserved;
+};
+
+struct rp_window_table {
+    _Alignas(RP_CACHELINE) _Atomic uint64_t registered; /* windows so far, ended ones included */
+    uint64_t reserved[3];
+    struct rp_window_entry entry[RP_WINDOWS_MAX];
+};
+static_assert(sizeof(struct rp_window_table) == 4096, "the layout is shared");
 
 struct rp_segment;
 
