@@ -108,6 +108,15 @@ breaks stage "-DFOLDWAIT=0" "$window"
 breaks stage "-DCOLLECTWAIT=0" 'assertion violated (wout['
 breaks stage "-DAHEAD=3 -DROUNDS=3" "$window"
 
+epoch='assertion violated ((arrived[q]==base)'
+passes resume ""
+passes resume "-DNR=3"
+breaks resume "-DQUIETWAIT=0" "$epoch"
+breaks resume "-DCLEANWAIT=0" "$epoch"
+breaks resume "-DFORGET=0" 'assertion violated (sent['
+breaks resume "-DSIGNALS=0" 'assertion violated (sent['
+breaks resume "-DERRORS=0" 'assertion violated'
+
 passes doorbell ""
 passes doorbell "-DSLEEPERS=1"
 passes doorbell "-DSLEEPERS=1 -DFLAG=1"
