@@ -28,6 +28,35 @@ aclrtFuncHandle reprise_collective_function(HcclCMDType op)
     return (aclrtFuncHandle)(uintptr_t)&functions[index];
 }
 
+/* Of an operator with a table or matrix that member is its hash, which an update changes. */
+static uint32_t root_of(const struct rp_op *op)
+{
+    return rp_op_is_uneven(op->record.op) ? 0 : op->record.root;
+}
+
+static void fill_tables(const struct rp_op *op, struct reprise_collective_args *args)
+{
+    const struct rp_counts *counts = op->counts;
+    switch (rp_counts_kind_of(counts)) {
+    case RP_COUNTS_TABLE:
+        args->count = counts->at[op->comm->rank];
+        args->counts = counts->at;
+        args->displs = counts->at + counts->ranks;
+        break;
+    case RP_COUNTS_ROW:
+        args->count = 0;
+        args->counts = counts->at;
+        args->displs = counts->at + counts->ranks;
+        args->recvCounts = counts->at + 2 * (size_t)counts->ranks;
+        args->recvDispls = counts->at + 3 * (size_t)counts->ranks;
+        break;
+    case RP_COUNTS_MATRIX:
+        args->count = 0;
+        args->counts = rp_counts_matrix(counts);
+        break;
+    }
+}
+
 void rp_collective_args_fill(const struct rp_op *op, struct reprise_collective_args *args)
 {
     const struct rp_record *record = &op->record;
@@ -36,17 +65,38 @@ void rp_collective_args_fill(const struct rp_op *op, struct reprise_collective_a
         .op = (HcclCMDType)record->op,
         .dataType = (HcclDataType)record->dtype,
         .reduceOp = reduces ? (HcclReduceOp)record->reduce : HCCL_REDUCE_RESERVED,
-        .root = rp_op_has_table(record->op) ? 0 : record->root,
+        .root = root_of(op),
         .comm = op->comm,
         .sendBuf = (void *)(uintptr_t)op->send,
         .recvBuf = op->recv,
         .count = record->count,
     };
     if (op->counts != NULL) {
-        args->count = op->counts->at[op->comm->rank];
-        args->counts = op->counts->at;
-        args->displs = op->counts->at + op->counts->ranks;
+        fill_tables(op, args);
     }
+}
+
+static rp_status check_tables(
+        const char *api, const struct rp_op *op, const struct reprise_collective_args *args)
+{
+    const unsigned kind = op->record.op;
+    const char *name = rp_op_kind_name(kind);
+    if (!rp_op_is_uneven(kind) && args->counts != NULL) {
+        return rp_fail(RP_EPARAM, "%s: %s has no table, and counts is set", api, name);
+    }
+    if ((!rp_op_is_uneven(kind) || kind == RP_OP_ALLTOALL_VC) && args->displs != NULL) {
+        return rp_fail(RP_EPARAM, "%s: %s has no displacements, and displs is set", api, name);
+    }
+    if (kind != RP_OP_ALLTOALL_V && (args->recvCounts != NULL || args->recvDispls != NULL)) {
+        return rp_fail(RP_EPARAM,
+                "%s: %s has no table of its own for what is received, and "
+                "recvCounts or recvDispls is set",
+                api, name);
+    }
+    if (rp_op_has_row(kind) && args->count != 0) {
+        return rp_fail(RP_EPARAM, "%s: %s has counts and no count, which must be 0", api, name);
+    }
+    return RP_OK;
 }
 
 static rp_status check_fixed(
@@ -77,9 +127,9 @@ static rp_status check_fixed(
                 "only buffers and count can be changed",
                 api, name, rp_op_kind_name(op->record.op), op->comm->name);
     }
-    if (!rp_op_has_table(op->record.op) && (args->counts != NULL || args->displs != NULL)) {
-        return rp_fail(RP_EPARAM, "%s: %s has no table, and counts or displs is set", api,
-                rp_op_kind_name(op->record.op));
+    const rp_status st = check_tables(api, op, args);
+    if (st != RP_OK) {
+        return st;
     }
     if (op->record.op == RP_OP_BARRIER && args->count != now.count) {
         return rp_fail(RP_EPARAM, "%s: a barrier has no count to change", api);
@@ -107,6 +157,8 @@ rp_status rp_collective_args_change(const char *api, const struct rp_op *op,
         .reduce = (int)args->reduceOp,
         .root = args->root,
         .blocks = { .count = args->counts, .displacement = args->displs },
+        .recv_blocks = { .count = args->recvCounts, .displacement = args->recvDispls },
+        .matrix = args->counts,
     };
     struct rp_comm *comm = NULL;
     st = rp_comm_call_begin(api, args->comm, &comm);
@@ -121,12 +173,6 @@ rp_status rp_collective_args_change(const char *api, const struct rp_op *op,
     }
     rp_comm_call_end(comm);
     return st;
-}
-
-/* Of an operator with a table that member is the table's hash, which an update changes. */
-static uint32_t root_of(const struct rp_op *op)
-{
-    return rp_op_has_table(op->record.op) ? 0 : op->record.root;
 }
 
 /* What an update leaves as it is, in words. Nothing else of `op` is read: the baton's holder may be

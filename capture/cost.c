@@ -233,6 +233,7 @@ static rp_status run_earliest(struct replay *replay)
         st = run_signal(replay, self, step->peer);
         break;
     case RP_HT_WAIT:
+    case RP_HT_CHECK:
         break;
     }
     heap_push(replay, self);

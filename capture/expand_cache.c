@@ -166,7 +166,7 @@ static rp_status find_or_copy(
             return RP_OK;
         }
     }
-    const size_t bytes = rp_counts_bytes(counts->ranks);
+    const size_t bytes = rp_counts_bytes(rp_counts_kind_of(counts), counts->ranks);
     struct entry *entry = rp_calloc(1, sizeof(*entry));
     struct rp_counts *copy = entry == NULL ? NULL : rp_calloc(1, bytes);
     if (copy == NULL) {
@@ -235,7 +235,7 @@ rp_status rp_expand_cached(struct rp_comm *comm, const struct rp_expand_request 
     struct rp_comm_extra *extra = rp_comm_extra_of(comm);
     struct rp_expand_cache *cache = NULL;
     pthread_mutex_lock(&extra->lock);
-    rp_status st = open_cache(comm, rp_op_has_table(request->op), &cache);
+    rp_status st = open_cache(comm, rp_op_is_uneven(request->op), &cache);
     if (st == RP_OK) {
         st = find_both(cache, request, list, tail);
     }

@@ -122,6 +122,25 @@ void rp_build_wait(struct rp_list_builder *builder, uint32_t peer)
     }
 }
 
+void rp_build_check(struct rp_list_builder *builder, uint32_t peer, struct rp_ht_addr src)
+{
+    struct rp_ht_task *task = add(builder, RP_HT_CHECK);
+    if (task != NULL) {
+        task->peer = peer;
+        task->src = src;
+        task->bytes = sizeof(uint64_t);
+    }
+}
+
+void rp_build_when(
+        struct rp_list_builder *builder, uint32_t first, uint32_t peer, enum rp_ht_when when)
+{
+    for (uint32_t i = first; i < rp_build_next(builder); i++) {
+        builder->list->task[i].when = (uint8_t)when;
+        builder->list->task[i].peer = peer; // a copy has none otherwise
+    }
+}
+
 uint64_t rp_expand_element_bytes(const struct rp_expand_request *request)
 {
     return rp_dtype_bytes((enum rp_dtype)request->dtype);

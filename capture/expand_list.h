@@ -51,6 +51,32 @@ void rp_build_put(struct rp_list_builder *builder, uint32_t peer, struct rp_ht_a
         struct rp_ht_addr src, uint64_t bytes);
 void rp_build_signal(struct rp_list_builder *builder, uint32_t peer);
 void rp_build_wait(struct rp_list_builder *builder, uint32_t peer);
+void rp_build_check(struct rp_list_builder *builder, uint32_t peer, struct rp_ht_addr src);
+
+/** rp_build_when: the tasks from number `first` on are for the pair with `peer`, and are such when
+ * `when` says. */
+void rp_build_when(
+        struct rp_list_builder *builder, uint32_t first, uint32_t peer, enum rp_ht_when when);
+static inline uint32_t rp_build_next(const struct rp_list_builder *builder)
+{
+    return builder->list == NULL ? 0 : builder->list->task_count;
+}
+
+/*
+ * What an all-to-all does for one pair, the same in every algorithm. By a row,
+ * the sender's count goes in front of the data, in a cache line of its own.
+ */
+void rp_build_block_out(
+        struct rp_list_builder *builder, const struct rp_expand_request *request, uint32_t peer);
+void rp_build_block_in(
+        struct rp_list_builder *builder, const struct rp_expand_request *request, uint32_t peer);
+void rp_build_credit_out(
+        struct rp_list_builder *builder, const struct rp_expand_request *request, uint32_t peer);
+void rp_build_credit_in(
+        struct rp_list_builder *builder, const struct rp_expand_request *request, uint32_t peer);
+
+/** rp_expand_block_limit: bytes of each block that such a pair's slot has room for. */
+uint64_t rp_expand_block_limit(const struct rp_expand_request *request);
 
 /* The inputs of a reduction: position p at off + p * step of the own window-in, but `own` at src.
  */

@@ -68,22 +68,17 @@ static void reduce_scatter(struct rp_list_builder *builder, const struct rp_expa
     wait_all(builder, request);
 }
 
-// All-gather and all-to-all: block r of the output is what rank r puts, which is its whole input or
-// its block for this rank.
-static void exchange(struct rp_list_builder *builder, const struct rp_expand_request *request)
+static void all_gather(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
     const uint64_t bytes = request->count * rp_expand_element_bytes(request);
-    const bool blocks = request->op == RP_OP_ALLTOALL;
-    const uint32_t one = rp_expand_one(request, request->rank);
+    const struct rp_ht_addr own = rp_ht_at(RP_HT_SEND, rp_expand_one(request, request->rank), 0);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, step);
         rp_build_put(builder, peer,
-                rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, request->rank)),
-                rp_ht_at(RP_HT_SEND, blocks ? peer : one, 0), bytes);
+                rp_ht_at(RP_HT_WIN_IN, 0, rp_expand_slot_off(request, request->rank)), own, bytes);
         rp_build_signal(builder, peer);
     }
-    rp_build_copy(builder, rp_ht_at(RP_HT_RECV, request->rank, 0),
-            rp_ht_at(RP_HT_SEND, blocks ? request->rank : one, 0), bytes);
+    rp_build_copy(builder, rp_ht_at(RP_HT_RECV, request->rank, 0), own, bytes);
     for (uint32_t step = 1; step < request->size; step++) {
         const uint32_t peer = peer_at(request, request->size - step);
         rp_build_wait(builder, peer);
@@ -92,6 +87,24 @@ static void exchange(struct rp_list_builder *builder, const struct rp_expand_req
         rp_build_signal(builder, peer);
     }
     wait_all(builder, request);
+}
+
+static void all_to_all(struct rp_list_builder *builder, const struct rp_expand_request *request)
+{
+    for (uint32_t step = 1; step < request->size; step++) {
+        rp_build_block_out(builder, request, peer_at(request, step));
+    }
+    rp_build_copy(builder, rp_ht_at(RP_HT_RECV, request->rank, 0),
+            rp_ht_at(RP_HT_SEND, request->rank, 0),
+            request->count * rp_expand_element_bytes(request));
+    for (uint32_t step = 1; step < request->size; step++) {
+        const uint32_t peer = peer_at(request, request->size - step);
+        rp_build_block_in(builder, request, peer);
+        rp_build_credit_out(builder, request, peer);
+    }
+    for (uint32_t step = 1; step < request->size; step++) {
+        rp_build_credit_in(builder, request, peer_at(request, step));
+    }
 }
 
 // The second half of all-reduce: slice r of the result stands in rank r's output.
@@ -282,6 +295,9 @@ static uint64_t round_count(const struct rp_expand_request *request)
         return elements * request->size;
     case RP_OP_BROADCAST:
         return elements * (request->size - 1);
+    case RP_OP_ALLTOALL_V:
+    case RP_OP_ALLTOALL_VC:
+        return rp_expand_block_limit(request) / rp_expand_element_bytes(request);
     default:
         return elements;
     }
@@ -299,8 +315,12 @@ static bool build(struct rp_list_builder *builder, const struct rp_expand_reques
         return true;
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_GATHER_V:
+        all_gather(builder, request);
+        return true;
     case RP_OP_ALLTOALL:
-        exchange(builder, request);
+    case RP_OP_ALLTOALL_V:
+    case RP_OP_ALLTOALL_VC:
+        all_to_all(builder, request);
         return true;
     case RP_OP_BROADCAST:
         broadcast(builder, request);

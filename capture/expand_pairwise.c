@@ -4,6 +4,7 @@
 //   reduce-scatter  every rank puts block q to rank q, which folds all of them in rank order
 //   all-gather      every rank puts its block to all others
 //   all-reduce      the two in turn, over slices of the vector
+//   all-to-all      every rank puts block q to rank q
 //
 // Cost for p ranks, n bytes a rank: p - 1 steps; n (p - 1) / p bytes out and in, twice for
 // all-reduce; n a step in an all-gather. The bits are those of the mesh.
@@ -76,6 +77,22 @@ static void gather_steps(struct rp_list_builder *builder, const struct rp_expand
     }
 }
 
+static void all_to_all(struct rp_list_builder *builder, const struct rp_expand_request *request)
+{
+    rp_build_copy(builder, block_at(request, RP_HT_RECV, request->rank),
+            block_at(request, RP_HT_SEND, request->rank), part_of(request, request->rank).bytes);
+    for (uint32_t step = 1; step < request->size; step++) {
+        rp_build_block_out(builder, request, ahead(request, step));
+        rp_build_block_in(builder, request, behind(request, step));
+    }
+    for (uint32_t step = 1; step < request->size; step++) {
+        rp_build_credit_out(builder, request, ahead(request, step));
+    }
+    for (uint32_t step = 1; step < request->size; step++) {
+        rp_build_credit_in(builder, request, behind(request, step));
+    }
+}
+
 static void end_round(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
     for (uint32_t step = 1; step < request->size; step++) {
@@ -90,6 +107,9 @@ static uint64_t round_count(const struct rp_expand_request *request)
 {
     const uint64_t limit = rp_expand_limit(request, rp_expand_slot(request));
     const uint64_t elements = limit / rp_expand_element_bytes(request);
+    if (rp_op_has_row(request->op)) {
+        return rp_expand_block_limit(request) / rp_expand_element_bytes(request);
+    }
     return request->op == RP_OP_ALL_REDUCE ? elements * request->size : elements;
 }
 
@@ -109,6 +129,11 @@ static bool build(struct rp_list_builder *builder, const struct rp_expand_reques
         rp_build_copy(builder, result, send, part_of(request, request->rank).bytes);
         gather_steps(builder, request, RP_HT_WIN_IN, send);
         break;
+    case RP_OP_ALLTOALL:
+    case RP_OP_ALLTOALL_V:
+    case RP_OP_ALLTOALL_VC:
+        all_to_all(builder, request);
+        return true;
     case RP_OP_BARRIER:
         break; // its round is nothing but an end
     default:

@@ -30,18 +30,34 @@ static rp_status check_handles(const struct rp_op_call *call)
     return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
 }
 
+// The arrays of a call with a table or a row: "sendCounts", of those that it lacks the first one.
+static const char *missing_array(const struct rp_op_call *call)
+{
+    const struct rp_op_blocks *blocks = &call->blocks;
+    switch (call->op) {
+    case RP_OP_ALLTOALL_VC:
+        return call->matrix == NULL ? "sendCountMatrix" : NULL;
+    case RP_OP_ALL_GATHER_V:
+        return blocks->count == NULL          ? "recvCounts"
+               : blocks->displacement == NULL ? "recvDispls"
+                                              : NULL;
+    case RP_OP_ALLTOALL_V:
+        return blocks->count == NULL                    ? "sendCounts"
+               : blocks->displacement == NULL           ? "sdispls"
+               : call->recv_blocks.count == NULL        ? "recvCounts"
+               : call->recv_blocks.displacement == NULL ? "rdispls"
+                                                        : NULL;
+    default:
+        return blocks->count == NULL          ? "sendCounts"
+               : blocks->displacement == NULL ? "sendDispls"
+                                              : NULL;
+    }
+}
+
 static rp_status check_arrays(const struct rp_op_call *call)
 {
-    const bool gathers = call->op == RP_OP_ALL_GATHER_V;
-    if (call->blocks.count == NULL) {
-        return rp_fail(
-                RP_ENULL, "%s: %s is NULL", call->api, gathers ? "recvCounts" : "sendCounts");
-    }
-    if (call->blocks.displacement == NULL) {
-        return rp_fail(
-                RP_ENULL, "%s: %s is NULL", call->api, gathers ? "recvDispls" : "sendDispls");
-    }
-    return RP_OK;
+    const char *name = missing_array(call);
+    return name == NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", call->api, name);
 }
 
 // A scatter's input is the root's alone, and who that is hangs on the communicator: check_source.
@@ -51,7 +67,7 @@ static rp_status check_pointers(const struct rp_op_call *call)
     if (call->op == RP_OP_BARRIER) {
         return RP_OK;
     }
-    if (rp_op_has_table(call->op)) {
+    if (rp_op_is_uneven(call->op)) {
         return check_arrays(call);
     }
     if (call->send == NULL && call->op != RP_OP_SCATTER) {
@@ -140,28 +156,120 @@ static rp_status check_values(
 
 // ---- tables ----
 
-static bool table_is_empty(const struct rp_op_call *call, const struct rp_comm *comm)
+static bool all_zero(const uint64_t *count, size_t length)
 {
-    for (uint32_t q = 0; q < comm->size; q++) {
-        if (call->blocks.count[q] != 0) {
+    for (size_t i = 0; i < length; i++) {
+        if (count[i] != 0) {
             return false;
         }
     }
     return true;
 }
 
-// The buffer that has a block of every rank is there, the other one unless its block is empty.
-static rp_status check_table_buffers(const struct rp_op_call *call)
+// Whether the call is none: nothing moves, and all ranks can see that.
+static bool table_is_empty(const struct rp_op_call *call, const struct rp_comm *comm)
+{
+    if (call->op == RP_OP_ALLTOALL_VC) {
+        return all_zero(call->matrix, (size_t)comm->size * comm->size);
+    }
+    return rp_op_has_table(call->op) && all_zero(call->blocks.count, comm->size);
+}
+
+// Whether this rank has something to send or to receive, by its row.
+static bool row_moves(const struct rp_op_call *call, const struct rp_comm *comm, bool sends)
+{
+    const uint32_t size = comm->size;
+    if (call->op == RP_OP_ALLTOALL_V) {
+        return !all_zero(sends ? call->blocks.count : call->recv_blocks.count, size);
+    }
+    for (uint32_t q = 0; q < size; q++) {
+        if (call->matrix[sends ? (size_t)comm->rank * size + q : (size_t)q * size + comm->rank] !=
+                0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The buffer that has a block of every rank is there, the other one unless its block is empty. By a
+// row each is there if anything moves in its direction.
+static rp_status check_table_buffers(const struct rp_op_call *call, const struct rp_comm *comm)
 {
     const bool gathers = call->op == RP_OP_ALL_GATHER_V;
-    if (!rp_op_has_table(call->op)) {
+    bool sends = !gathers || call->count != 0;
+    bool receives = gathers || call->count != 0;
+    if (!rp_op_is_uneven(call->op)) {
         return RP_OK;
     }
-    if (call->send == NULL && (!gathers || call->count != 0)) {
+    if (rp_op_has_row(call->op)) {
+        sends = row_moves(call, comm, true);
+        receives = row_moves(call, comm, false);
+    }
+    if (call->send == NULL && sends) {
         return rp_fail(RP_ENULL, "%s: sendBuf is NULL", call->api);
     }
-    if (call->recv == NULL && (gathers || call->count != 0)) {
+    if (call->recv == NULL && receives) {
         return rp_fail(RP_ENULL, "%s: recvBuf is NULL", call->api);
+    }
+    return RP_OK;
+}
+
+static uint64_t elements_max(const struct rp_op_call *call, const struct rp_comm *comm)
+{
+    return BYTES_MAX / (rp_max_u64(element_bytes(call), 1) * comm->size);
+}
+
+// "sendCounts[3]" of a row, by the number that filling it gave.
+static rp_status fail_row(const struct rp_op_call *call, const struct rp_comm *comm, uint32_t wrong)
+{
+    const bool receives = wrong >= comm->size;
+    const uint32_t rank = receives ? wrong - comm->size : wrong;
+    const struct rp_op_blocks *blocks = receives ? &call->recv_blocks : &call->blocks;
+    return rp_fail(RP_EPARAM,
+            "%s: %s[%" PRIu32 "] %" PRIu64 " and %s[%" PRIu32 "] %" PRIu64
+            " are too large; a block ends at element %" PRIu64 " of dataType %d at the latest",
+            call->api, receives ? "recvCounts" : "sendCounts", rank, blocks->count[rank],
+            receives ? "rdispls" : "sdispls", rank, blocks->displacement[rank],
+            elements_max(call, comm), call->dtype);
+}
+
+static rp_status fill_row(
+        const struct rp_op_call *call, const struct rp_comm *comm, struct rp_counts *counts)
+{
+    const uint32_t rank = comm->rank;
+    uint32_t wrong = 0;
+    const struct rp_counts_side send = {
+        .count = call->blocks.count,
+        .displacement = call->blocks.displacement,
+    };
+    const struct rp_counts_side recv = {
+        .count = call->recv_blocks.count,
+        .displacement = call->recv_blocks.displacement,
+    };
+    if (!rp_counts_fill_row(counts, comm->size, send, recv, elements_max(call, comm), &wrong)) {
+        return fail_row(call, comm, wrong);
+    }
+    if (send.count[rank] != recv.count[rank]) {
+        return rp_fail(RP_EPARAM,
+                "%s: sendCounts[%" PRIu32 "] %" PRIu64 " is not recvCounts[%" PRIu32 "] %" PRIu64
+                ", and both are of this rank's own block",
+                call->api, rank, send.count[rank], rank, recv.count[rank]);
+    }
+    return RP_OK;
+}
+
+static rp_status fill_matrix(
+        const struct rp_op_call *call, const struct rp_comm *comm, struct rp_counts *counts)
+{
+    const uint64_t most = elements_max(call, comm);
+    uint32_t wrong = 0;
+    if (!rp_counts_fill_matrix(counts, comm->size, comm->rank, call->matrix, most, &wrong)) {
+        return rp_fail(RP_EPARAM,
+                "%s: sendCountMatrix[%" PRIu32 "][%" PRIu32 "] %" PRIu64
+                " is too large; at most %" PRIu64 " elements of dataType %d between %" PRIu32
+                " ranks",
+                call->api, wrong / comm->size, wrong % comm->size, call->matrix[wrong], most,
+                call->dtype, comm->size);
     }
     return RP_OK;
 }
@@ -170,8 +278,14 @@ static rp_status fill_table(
         const struct rp_op_call *call, const struct rp_comm *comm, struct rp_counts *counts)
 {
     const bool gathers = call->op == RP_OP_ALL_GATHER_V;
-    const uint64_t most = BYTES_MAX / (rp_max_u64(element_bytes(call), 1) * comm->size);
+    const uint64_t most = elements_max(call, comm);
     uint32_t wrong = 0;
+    if (call->op == RP_OP_ALLTOALL_V) {
+        return fill_row(call, comm, counts);
+    }
+    if (call->op == RP_OP_ALLTOALL_VC) {
+        return fill_matrix(call, comm, counts);
+    }
     if (!rp_counts_fill(
                 counts, comm->size, call->blocks.count, call->blocks.displacement, most, &wrong)) {
         return rp_fail(RP_EPARAM,
@@ -193,10 +307,13 @@ static rp_status fill_table(
 static rp_status find_table(
         const struct rp_op_call *call, struct rp_comm *comm, const struct rp_counts **out)
 {
-    if (!rp_op_has_table(call->op)) {
+    if (!rp_op_is_uneven(call->op)) {
         return RP_OK;
     }
-    struct rp_counts *counts = rp_calloc(1, rp_counts_bytes(comm->size));
+    const enum rp_counts_kind kind = call->op == RP_OP_ALLTOALL_V    ? RP_COUNTS_ROW
+                                     : call->op == RP_OP_ALLTOALL_VC ? RP_COUNTS_MATRIX
+                                                                     : RP_COUNTS_TABLE;
+    struct rp_counts *counts = rp_calloc(1, rp_counts_bytes(kind, comm->size));
     if (counts == NULL) {
         return rp_fail(RP_ENOMEM, "%s: no memory for the counts of %" PRIu32 " ranks", call->api,
                 comm->size);
@@ -305,8 +422,10 @@ static void classify(const struct rp_comm *comm, struct rp_op *op)
 // error later. Whether the op is staged hangs on every rank's buffers, so a large one is prepared.
 static rp_status reserve_for_kernel(struct rp_comm *comm, const struct rp_record *record)
 {
-    const bool large = rp_record_send_bytes(record, comm->size) >
-                       rp_min_u64(comm->settings.tuning.small_bytes, RP_SLOT_BYTES);
+    // By rows there is no knowing how much the others have.
+    const bool large = rp_op_has_row(record->op) ||
+                       rp_record_send_bytes(record, comm->size) >
+                               rp_min_u64(comm->settings.tuning.small_bytes, RP_SLOT_BYTES);
     return large && comm->size > 1 ? rp_comm_reserve_window(comm, RP_AIV_WINDOW_BYTES) : RP_OK;
 }
 
@@ -314,7 +433,7 @@ static rp_status reserve_for_kernel(struct rp_comm *comm, const struct rp_record
 static rp_status expand(struct rp_comm *comm, struct rp_op *op)
 {
     const struct rp_record *record = &op->record;
-    const struct rp_expand_request request = {
+    struct rp_expand_request request = {
         .op = record->op,
         .dtype = record->dtype,
         .reduce = record->reduce,
@@ -325,6 +444,9 @@ static rp_status expand(struct rp_comm *comm, struct rp_op *op)
         .count = record->count,
         .window_bytes = comm->lines.window_bytes,
     };
+    if (rp_op_has_row(record->op)) {
+        request.count = rp_expand_round_count(&request); // one list for all rows
+    }
     const rp_status st = rp_comm_reserve_window(comm, rp_expand_window_bytes(&request));
     return st == RP_OK ? rp_expand_cached(comm, &request, &op->list, &op->tail) : st;
 }
@@ -363,7 +485,9 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
                 .determinism = (uint8_t)determinism,
         },
     };
-    if (counts != NULL) {
+    if (call->op == RP_OP_ALLTOALL_V) {
+        op->record.count = counts->total;
+    } else if (counts != NULL) {
         op->record.count = counts->most;
         op->record.root = (uint32_t)counts->hash;
     }
@@ -382,11 +506,11 @@ rp_status rp_op_make(const struct rp_op_call *call, struct rp_comm *comm, struct
     const struct rp_counts *counts = NULL;
     rp_status st = check_pointers(call);
     if (st == RP_OK &&
-            (rp_op_has_table(call->op) ? table_is_empty(call, comm) : call->count == 0)) {
+            (rp_op_is_uneven(call->op) ? table_is_empty(call, comm) : call->count == 0)) {
         st = rp_fail(RP_EPARAM, "%s: count is 0, and a task that is recorded moves something",
                 call->api);
     }
-    st = st != RP_OK ? st : check_table_buffers(call);
+    st = st != RP_OK ? st : check_table_buffers(call, comm);
     st = st != RP_OK ? st : check_values(call, comm, row);
     st = st != RP_OK ? st : rp_comm_status(comm);
     st = st != RP_OK ? st : find_table(call, comm, &counts);
@@ -426,10 +550,10 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
     struct rp_stream *stream = NULL;
     const struct rp_counts *counts = NULL;
     struct rp_op op;
-    if (rp_op_has_table(call->op) && table_is_empty(call, comm)) {
+    if (table_is_empty(call, comm)) {
         return RP_OK;
     }
-    rp_status st = check_table_buffers(call);
+    rp_status st = check_table_buffers(call, comm);
     st = st != RP_OK ? st : check_values(call, comm, row);
     st = st != RP_OK ? st : find_stream(call, comm, &stream);
     st = st != RP_OK ? st : rp_comm_status(comm);
@@ -445,7 +569,7 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
 
 static bool moves_nothing(const struct rp_op_call *call)
 {
-    return !rp_op_has_table(call->op) && call->count == 0 &&
+    return !rp_op_is_uneven(call->op) && call->count == 0 &&
            (call->receive == NULL || call->receive->count == 0);
 }
 

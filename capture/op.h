@@ -33,7 +33,9 @@ struct rp_op_call {
     int reduce;     /* HcclReduceOp, unchecked; -1 where there is none */
     uint32_t root;
     const struct rp_op_receive *receive; /* NULL: the call has no second count and type */
-    struct rp_op_blocks blocks;          /* of operators with a table */
+    struct rp_op_blocks blocks;          /* of operators with a table; AlltoAllV: of what is sent */
+    struct rp_op_blocks recv_blocks;     /* AlltoAllV: of what is received */
+    const uint64_t *matrix;              /* AlltoAllVC: [size * size], unchecked, may be NULL */
     void *comm;                          /* HcclComm, unchecked */
     void *stream; /* aclrtStream, unchecked; NULL is an error for Hccl calls */
 };
@@ -42,14 +44,15 @@ struct rp_op_call {
  * rp_op_submit: check in the reference's order (spec/hccl-api.md section 7),
  * make the op, hand it to the stream (which runs or records it). Zero counts
  * (both, where there are two; all of a table) are success before any buffer is
- * looked at, and without a table before any pointer is.
+ * looked at, and without a table before any pointer is. An AlltoAllV of zero
+ * counts is an op as any other: its peers do not know that it has none.
  */
 RP_MUST_USE rp_status rp_op_submit(const struct rp_op_call *call);
 
 /**
  * rp_op_make: the op of such a call on `comm`, with the same checks, for a task
  * that is recorded already. `call->stream` and `call->comm` are not looked at; a
- * count of 0 is RP_EPARAM, since no task can stand for it. `op` is not the
+ * call that is success without an op is RP_EPARAM, since no task can stand for it. `op` is not the
  * communicator's user: whoever keeps it takes a reference, and keeps its lists.
  *
  * Threads: any, between rp_comm_call_begin() and its end.

@@ -168,6 +168,46 @@ HcclResult HcclReduceScatterV(void *sendBuf, const void *sendCounts, const void 
     return (HcclResult)rp_hccl(rp_op_submit(&call));
 }
 
+HcclResult HcclAlltoAllV(const void *sendBuf, const void *sendCounts, const void *sdispls,
+        HcclDataType sendType, const void *recvBuf, const void *recvCounts, const void *rdispls,
+        HcclDataType recvType, HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_receive receive = { .dtype = (int)recvType };
+    const struct rp_op_call call = {
+        .api = "HcclAlltoAllV",
+        .op = RP_OP_ALLTOALL_V,
+        .send = sendBuf,
+        .recv = (void *)(uintptr_t)recvBuf, // the API's const, though it is the output
+        .dtype = (int)sendType,
+        .reduce = -1,
+        .receive = &receive,
+        .blocks = { .count = sendCounts, .displacement = sdispls },
+        .recv_blocks = { .count = recvCounts, .displacement = rdispls },
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
+HcclResult HcclAlltoAllVC(const void *sendBuf, const void *sendCountMatrix, HcclDataType sendType,
+        const void *recvBuf, HcclDataType recvType, HcclComm comm, aclrtStream stream)
+{
+    const struct rp_op_receive receive = { .dtype = (int)recvType };
+    const struct rp_op_call call = {
+        .api = "HcclAlltoAllVC",
+        .op = RP_OP_ALLTOALL_VC,
+        .send = sendBuf,
+        .recv = (void *)(uintptr_t)recvBuf,
+        .dtype = (int)sendType,
+        .reduce = -1,
+        .receive = &receive,
+        .matrix = sendCountMatrix,
+        .comm = comm,
+        .stream = stream,
+    };
+    return (HcclResult)rp_hccl(rp_op_submit(&call));
+}
+
 HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
 {
     const struct rp_op_call call = {

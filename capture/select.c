@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "capture/comm_extra.h"
+#include "kernels/aiv.h"
 
 // Every operator has an AIV kernel, so that a communicator runs all of its operators in one
 // expansion: kernels that go through the windows and task lists give parts of them away by other
@@ -109,7 +110,27 @@ const struct rp_matrix_row rp_matrix[] = {
             .aiv = true,
             .host_ts = true,
             .between_nodes = true,
-            .algorithms = WITH_MESH,
+            .algorithms = WITH_MESH | WITH_PAIRWISE,
+            .types = RP_TYPES_ALL,
+            .algo = RP_ALGO_OP_ALLTOALL,
+    },
+    {
+            .op = RP_OP_ALLTOALL_V,
+            .modes = RP_MODES_ALL,
+            .aiv = true,
+            .host_ts = true,
+            .between_nodes = true,
+            .algorithms = WITH_MESH | WITH_PAIRWISE,
+            .types = RP_TYPES_ALL,
+            .algo = RP_ALGO_OP_ALLTOALL,
+    },
+    {
+            .op = RP_OP_ALLTOALL_VC,
+            .modes = RP_MODES_ALL,
+            .aiv = true,
+            .host_ts = true,
+            .between_nodes = true,
+            .algorithms = WITH_MESH | WITH_PAIRWISE,
             .types = RP_TYPES_ALL,
             .algo = RP_ALGO_OP_ALLTOALL,
     },
@@ -212,7 +233,8 @@ static rp_status wants_aiv(const struct rp_comm *comm, const struct rp_matrix_ro
 {
     static atomic_flag said_ai_cpu = ATOMIC_FLAG_INIT;
     static atomic_flag said_fallback = ATOMIC_FLAG_INIT;
-    const bool reaches = row->aiv && comm->nodes == 1;
+    const bool fits = !rp_op_has_row(row->op) || comm->size <= RP_ROW_RANKS_MAX;
+    const bool reaches = row->aiv && comm->nodes == 1 && fits;
     *aiv = false;
     switch (rp_select_mode(comm)) {
     case HCCL_OP_EXPANSION_AIV_ONLY:
@@ -220,7 +242,10 @@ static rp_status wants_aiv(const struct rp_comm *comm, const struct rp_matrix_ro
             return rp_fail(RP_ENOTSUP,
                     "communicator %s is AIV only (hcclOpExpansionMode 4), and %s has no AIV kernel "
                     "%s",
-                    comm->name, rp_op_kind_name(row->op), row->aiv ? "between nodes" : "here");
+                    comm->name, rp_op_kind_name(row->op),
+                    !row->aiv          ? "here"
+                    : comm->nodes != 1 ? "between nodes"
+                                       : "between so many ranks");
         }
         *aiv = true;
         break;

@@ -38,6 +38,9 @@ static enum rp_aiv_form choose_form(const struct rp_aiv_op *op, const struct rp_
     if (op->lines->size == 1) {
         return RP_FORM_LOCAL;
     }
+    if (rp_aiv_has_row(op)) {
+        return RP_FORM_LARGE;
+    }
     if (bytes <= rp_min_u64(tuning->tiny_bytes, RP_LINE_PAYLOAD_BYTES)) {
         return RP_FORM_TINY;
     }
@@ -94,26 +97,41 @@ void rp_aiv_pack(const struct rp_aiv_op *op, uint8_t *dst)
     }
 }
 
+static bool uses_slot(const struct rp_aiv_op *op)
+{
+    return op->form == RP_FORM_LARGE ? rp_aiv_has_row(op)
+                                     : op->form == RP_FORM_SMALL && rp_aiv_offers(op);
+}
+
+// Whether the op is complete only when every rank is done with it.
+static bool awaits_all(const struct rp_aiv_op *op)
+{
+    return op->form == RP_FORM_ZERO_COPY || rp_aiv_has_row(op);
+}
+
 static rp_status announce(struct rp_aiv_op *op)
 {
     struct rp_lines *lines = op->lines;
     uint8_t packed[RP_LINE_PAYLOAD_BYTES];
     const void *payload = NULL;
     uint64_t payload_bytes = 0;
-    const bool offers = rp_aiv_offers(op);
-    if (op->form == RP_FORM_TINY && offers) {
+    if (op->form == RP_FORM_TINY && rp_aiv_offers(op)) {
         payload_bytes = rp_aiv_payload_bytes(op);
         payload = payload_bytes == 0 ? NULL : op->send;
         if (op->record.op == RP_OP_REDUCE_SCATTER_V) {
             rp_aiv_pack(op, packed);
             payload = packed;
         }
-    } else if (op->form == RP_FORM_SMALL && offers) {
+    } else if (uses_slot(op)) {
         const rp_status st = rp_lines_ready(lines);
         if (st != RP_OK) {
             return st;
         }
-        rp_aiv_small_fill(op);
+        if (op->form == RP_FORM_SMALL) {
+            rp_aiv_small_fill(op);
+        } else {
+            rp_aiv_row_fill(op);
+        }
     }
     const rp_status st = rp_lines_announce_quietly(lines, &op->record, payload, payload_bytes);
     if (st == RP_OK) {
@@ -171,6 +189,12 @@ static rp_status gather(struct rp_aiv_op *op, bool *progress)
         if (st != RP_OK) {
             return st;
         }
+        if (rp_aiv_has_row(op)) {
+            st = rp_aiv_row_check(op, op->peer);
+            if (st != RP_OK) {
+                return st;
+            }
+        }
         if (op->form == RP_FORM_LARGE) {
             rp_lines_settle(lines); // before the first look for a revocation
         }
@@ -224,7 +248,7 @@ static rp_status run(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress
             return st;
         }
         rp_lines_finish(op->lines, op->seq);
-        if (op->form == RP_FORM_ZERO_COPY) {
+        if (awaits_all(op)) {
             rp_lines_flush_quietly(op->lines); // every rank waits for it
         }
         *progress = true;
@@ -242,7 +266,7 @@ rp_status rp_aiv_step(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progres
     const rp_status st = run(op, budget_bytes, progress);
     if (st == RP_AGAIN) {
         rp_lines_flush(op->lines);
-    } else if (st != RP_OK || op->form != RP_FORM_ZERO_COPY) {
+    } else if (st != RP_OK || !awaits_all(op)) {
         rp_lines_settle(op->lines); // else rp_aiv_complete does, when the stores are through
     }
     return st;
@@ -252,7 +276,7 @@ rp_status rp_aiv_complete(struct rp_aiv_op *op)
 {
     struct rp_lines *lines = op->lines;
     rp_status st = RP_OK;
-    for (uint32_t q = 0; op->form == RP_FORM_ZERO_COPY && q < lines->size && st == RP_OK; q++) {
+    for (uint32_t q = 0; awaits_all(op) && q < lines->size && st == RP_OK; q++) {
         st = q == lines->rank ? RP_OK : await_done(lines, q, op->seq);
     }
     if (st == RP_AGAIN) {
@@ -277,8 +301,11 @@ rp_status rp_aiv_local_work(struct rp_aiv_op *op, uint64_t budget_bytes, bool *p
     const uint64_t left = block.bytes - op->offset;
     const uint64_t bytes = rp_min_u64(left, rp_max_u64(budget_bytes, RP_CACHELINE));
     const uint64_t at = backwards ? left - bytes : op->offset;
-    const uint64_t into_recv = op->record.op == RP_OP_ALL_GATHER_V ? block.start : 0;
-    const uint64_t into_send = block.start - into_recv;
+    const bool gathers = op->record.op == RP_OP_ALL_GATHER_V;
+    const uint64_t into_send = gathers ? 0 : block.start;
+    const uint64_t into_recv = gathers              ? block.start
+                               : rp_aiv_has_row(op) ? rp_aiv_output_block(op, 0).start
+                                                    : 0;
     if (bytes != 0) {
         memmove(op->recv + into_recv + at, op->send + into_send + at, bytes);
     }

@@ -14,7 +14,12 @@
  *           its block of all inputs; the others pull from the peers' buffers
  *   staged  some rank's buffers are not contiguous: rounds through the windows
  *
- * An operator with a table (kernels/counts.h) does what the one without does.
+ * An operator with a table (kernels/counts.h) does what the one without does. An
+ * all-to-all with rows has no bytes that all ranks know, and is large always. A
+ * rank's row goes to its slot, and whoever reads from it finds there how much
+ * and where; a reader that expects another count fails the op before a byte is
+ * written. Such an op is complete, in every form, when all ranks are done with
+ * it: so that one which fails on two ranks succeeds on none.
  *
  * Every reduction is the left fold in rank order; 16-bit floats accumulate in
  * FP32 and round once. All forms therefore give the same bits.
@@ -26,6 +31,20 @@
 
 /* The staged form uses at most this much of each window. */
 #define RP_AIV_WINDOW_BYTES (256u * 1024u)
+
+/* A rank's row of an all-to-all as it stands in its slot. */
+struct rp_row_cell {
+    uint64_t count; /* elements for one rank */
+    uint64_t place; /* and where in the input they are */
+};
+struct rp_row_slot {
+    uint64_t most; /* elements of the rank's largest block, in or out */
+    uint64_t reserved;
+    struct rp_row_cell to[]; /* [ranks] */
+};
+
+/* Between more ranks an all-to-all with rows has no kernel. */
+#define RP_ROW_RANKS_MAX ((RP_SLOT_BYTES - sizeof(struct rp_row_slot)) / sizeof(struct rp_row_cell))
 
 /* Crossovers in bytes of the exchanged payload per rank; equal on all ranks (agreed at init). */
 struct rp_aiv_tuning {
@@ -43,7 +62,7 @@ struct rp_aiv_op {
     uint8_t *recv;
     const struct rp_counts *counts; /* NULL: all blocks have block_bytes */
     uint64_t seq;                   /* 0 before it is announced */
-    uint64_t block_bytes;           /* count elements; of the largest block */
+    uint64_t block_bytes;           /* count elements; of the largest block, of all ranks' rows */
     uint64_t offset;                /* bytes of the current piece of work that are finished */
     uint64_t filled;                /* staged: rounds whose window-in this rank has filled */
     uint64_t folded;                /* staged: rounds whose windows-in this rank has read */

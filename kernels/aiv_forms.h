@@ -34,6 +34,24 @@ void rp_aiv_pack(const struct rp_aiv_op *op, uint8_t *dst);
 /** rp_aiv_small_fill: copy this rank's payload into its slot for the op that is announced next. */
 void rp_aiv_small_fill(struct rp_aiv_op *op);
 
+/** rp_aiv_row_fill: this rank's row into its slot for the op that is announced next. */
+void rp_aiv_row_fill(struct rp_aiv_op *op);
+
+/** rp_aiv_row_check: rank `q` has arrived: whether it sends what this rank's row expects of it.
+ * Makes block_bytes that of the largest block seen so far. */
+RP_MUST_USE rp_status rp_aiv_row_check(struct rp_aiv_op *op, uint32_t q);
+
+/** rp_aiv_row_place: in which element of its input rank `q`'s block for this rank begins, as q
+ * says.
+ */
+uint64_t rp_aiv_row_place(const struct rp_aiv_op *op, uint32_t q);
+
+/** rp_aiv_has_row: of an all-to-all whose blocks differ from pair to pair. */
+static inline bool rp_aiv_has_row(const struct rp_aiv_op *op)
+{
+    return rp_op_has_row(op->record.op);
+}
+
 /** rp_aiv_has_source: whether the operator has one rank's data for the others, the root's. */
 static inline bool rp_aiv_has_source(const struct rp_aiv_op *op)
 {
@@ -92,6 +110,19 @@ static inline struct rp_slice rp_aiv_block(const struct rp_aiv_op *op, uint32_t 
     return (struct rp_slice){
         .start = rp_counts_place(counts, q) * element,
         .bytes = counts->at[q] * element,
+    };
+}
+
+/** rp_aiv_output_block: where in the output what comes from rank `q` goes. */
+static inline struct rp_slice rp_aiv_output_block(const struct rp_aiv_op *op, uint32_t q)
+{
+    if (!rp_aiv_has_row(op)) {
+        return rp_aiv_block(op, q);
+    }
+    const size_t element = rp_aiv_element_bytes(op);
+    return (struct rp_slice){
+        .start = rp_counts_recv_place(op->counts, q) * element,
+        .bytes = rp_counts_expected(op->counts, q) * element,
     };
 }
 

@@ -48,6 +48,8 @@ static bool has_blocks(const struct rp_aiv_op *op)
     case RP_OP_REDUCE_SCATTER_V:
     case RP_OP_SCATTER:
     case RP_OP_ALLTOALL:
+    case RP_OP_ALLTOALL_V:
+    case RP_OP_ALLTOALL_VC:
         return true;
     default:
         return false;
@@ -87,15 +89,20 @@ struct round {
     uint64_t bytes;  // of its piece of the largest block
 };
 
-// This round's piece of rank q's block, where it lies in the buffer that has all blocks.
-static struct rp_slice piece_of(const struct rp_aiv_op *op, const struct round *round, uint32_t q)
+// This round's piece of a block, where it lies in the block's buffer.
+static struct rp_slice cut(const struct round *round, struct rp_slice block)
 {
-    const struct rp_slice block = rp_aiv_block(op, q);
     const uint64_t left = block.bytes - rp_min_u64(block.bytes, round->at);
     return (struct rp_slice){
         .start = block.start + round->at,
         .bytes = rp_min_u64(round->bytes, left),
     };
+}
+
+// The piece of rank q's block of the buffer that has all blocks; of an all-to-all, of its input.
+static struct rp_slice piece_of(const struct rp_aiv_op *op, const struct round *round, uint32_t q)
+{
+    return cut(round, rp_aiv_block(op, q));
 }
 
 static struct round make_round(const struct rp_aiv_op *op, const struct plan *plan, uint64_t index)
@@ -160,7 +167,9 @@ static rp_status fill(struct rp_aiv_op *op, const struct plan *plan)
     if (has_blocks(op)) {
         for (uint32_t q = 0; q < lines->size; q++) {
             const struct rp_slice piece = piece_of(op, &round, q);
-            rp_copy(window + q * plan->piece_bytes, op->send + piece.start, piece.bytes);
+            if (piece.bytes != 0) { // else there is perhaps no input at all
+                rp_copy(window + q * plan->piece_bytes, op->send + piece.start, piece.bytes);
+            }
         }
     } else {
         const uint64_t bytes = op->record.op == RP_OP_ALL_GATHER_V
@@ -208,9 +217,11 @@ static void fold_whole(struct rp_aiv_op *op, const struct round *round, uint64_t
 static void gather(struct rp_aiv_op *op, const struct round *round, uint64_t at)
 {
     for (uint32_t q = 0; q < op->lines->size; q++) {
-        const struct rp_slice piece = piece_of(op, round, q);
-        rp_copy(op->recv + piece.start, op->lines->peer[q].window_in + round->part + at,
-                piece.bytes);
+        const struct rp_slice piece = cut(round, rp_aiv_output_block(op, q));
+        if (piece.bytes != 0) {
+            rp_copy(op->recv + piece.start, op->lines->peer[q].window_in + round->part + at,
+                    piece.bytes);
+        }
     }
 }
 
@@ -247,6 +258,8 @@ static void read_windows(struct rp_aiv_op *op, const struct plan *plan, const st
         gather(op, round, 0);
         break;
     case RP_OP_ALLTOALL:
+    case RP_OP_ALLTOALL_V:
+    case RP_OP_ALLTOALL_VC:
         gather(op, round, own_piece);
         break;
     case RP_OP_BROADCAST:

@@ -7,6 +7,7 @@
 //   ReduceScatter  rank r folds block r of all inputs into its own output
 //   AllGather      pulls every peer's block, the next rank's first, so that readers spread
 //   AlltoAll       pulls its block of every peer's input, in the same order
+//   AlltoAllV, VC  the same; where that block is, the peer's slot says
 //   Broadcast      pulls the root's buffer
 //   Scatter        pulls its block of the root's input
 //
@@ -74,6 +75,27 @@ static rp_status locate_send(struct rp_aiv_op *op, uint32_t q, const uint8_t **o
     uint8_t *at = NULL;
     const rp_status st = locate(op, q, record.send_off,
             rp_input_bytes(&op->record, op->counts, q, op->lines->size), &at);
+    *out = at;
+    return st;
+}
+
+// Where `block` of rank q's input is in this process.
+static rp_status locate_block(
+        struct rp_aiv_op *op, uint32_t q, struct rp_slice block, const uint8_t **out)
+{
+    if (!rp_aiv_has_row(op) || q == op->lines->rank) {
+        const rp_status st = locate_send(op, q, out);
+        *out += st == RP_OK ? block.start : 0;
+        return st;
+    }
+    // Both summands are the peer's: each is bounded by the arena before they are added.
+    const uint64_t most = op->lines->peer[q].arena_bytes;
+    const uint64_t send_off = rp_lines_record(op->lines, q, op->seq).send_off;
+    uint8_t *at = NULL;
+    if (send_off > most || block.start > most) {
+        return out_of_bounds(op, q, rp_max_u64(send_off, block.start), block.bytes);
+    }
+    const rp_status st = locate(op, q, send_off + block.start, block.bytes, &at);
     *out = at;
     return st;
 }
@@ -186,11 +208,10 @@ static rp_status pull(struct rp_aiv_op *op, uint32_t q, struct rp_slice block, u
     if (block.bytes == 0) {
         return RP_OK;
     }
-    rp_status st = locate_send(op, q, &src);
+    rp_status st = locate_block(op, q, block, &src);
     if (st != RP_OK) {
         return st;
     }
-    src += block.start;
     if (src == dst) {
         return RP_OK; // in place
     }
@@ -229,6 +250,36 @@ static rp_status pull_all(struct rp_aiv_op *op, uint64_t at, uint64_t budget_byt
     return rp_lines_check(op->lines, op->seq); // after the last access too
 }
 
+// Where rank q's block for this rank begins in q's input.
+static uint64_t row_start(const struct rp_aiv_op *op, uint32_t q)
+{
+    const struct rp_lines *lines = op->lines;
+    const uint64_t element = rp_aiv_element_bytes(op);
+    if (q == lines->rank) {
+        return rp_counts_place(op->counts, q) * element;
+    }
+    const uint64_t place = rp_aiv_row_place(op, q);
+    return place > lines->peer[q].arena_bytes ? UINT64_MAX : place * element;
+}
+
+static rp_status pull_row(struct rp_aiv_op *op, uint64_t budget_bytes, bool *progress)
+{
+    const struct rp_lines *lines = op->lines;
+    uint64_t spent = 0;
+    for (; op->peer < lines->size; op->peer++) {
+        const uint32_t q = (lines->rank + 1 + op->peer) % lines->size;
+        const struct rp_slice to = rp_aiv_output_block(op, q);
+        const struct rp_slice from = { .start = row_start(op, q), .bytes = to.bytes };
+        uint8_t *dst = to.bytes == 0 ? NULL : op->recv + to.start;
+        const rp_status st = pull(op, q, from, dst, budget_bytes, &spent, progress);
+        if (st != RP_OK) {
+            return st;
+        }
+        op->offset = 0;
+    }
+    return rp_lines_check(op->lines, op->seq); // after the last access too
+}
+
 static rp_status pull_root(struct rp_aiv_op *op, uint64_t at, uint64_t budget_bytes, bool *progress)
 {
     uint64_t spent = 0;
@@ -254,6 +305,9 @@ rp_status rp_aiv_zero_copy_work(struct rp_aiv_op *op, uint64_t budget_bytes, boo
         return pull_all(op, 0, budget_bytes, progress);
     case RP_OP_ALLTOALL:
         return pull_all(op, own_block, budget_bytes, progress);
+    case RP_OP_ALLTOALL_V:
+    case RP_OP_ALLTOALL_VC:
+        return pull_row(op, budget_bytes, progress);
     case RP_OP_BROADCAST:
         return rp_aiv_is_root(op) ? RP_OK : pull_root(op, 0, budget_bytes, progress);
     case RP_OP_SCATTER:

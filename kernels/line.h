@@ -45,7 +45,7 @@
  *       overwrite what was read;
  *  [L3] `revoked_from` against `arrived`: store one, fence, load the other, on
  *       both sides; one of the two ranks sees the other;
- *  [L4] `error` publishes culprit and error_seq;
+ *  [L4] `error` publishes all that stands beside it;
  *  [L5] `left` and `gone` come after the rank's last counters;
  *  [L6] the stage counters, as [L1] and [L2] for window halves.
  * The counters' loads are seq_cst, which costs nothing on x86-64 and AArch64,
@@ -88,7 +88,10 @@ struct rp_rank_status {
     _Atomic uint32_t error;     /* acknowledged: -(rp_status); this rank touches no peer any more */
     _Atomic uint32_t culprit;   /* rank that caused it, or RP_NO_RANK */
     _Atomic uint32_t resume;    /* how far its HcclCommResume is: kernels/line_restart.h */
+    _Atomic uint32_t uneven;    /* 1: two ranks' counts for each other differ, as the rest tells */
     _Atomic uint64_t error_seq; /* op at which it happened */
+    _Atomic uint32_t sender, expects; /* of the block in question */
+    _Atomic uint64_t sent, expected;  /* its elements, by either */
 };
 static_assert(sizeof(struct rp_rank_status) == RP_CACHELINE, "one status, one cache line");
 
@@ -131,6 +134,14 @@ struct rp_peer {
     struct rp_doorbell_end *bell; /* of the rank's process */
 };
 
+/* One block of an all-to-all of which two ranks think differently. */
+struct rp_uneven {
+    uint64_t seq; /* of the op; 0: none was found */
+    uint32_t sender;
+    uint32_t expects;        /* rank */
+    uint64_t sent, expected; /* elements */
+};
+
 /* One rank's end of the protocol. Used by one thread at a time (the device's baton). */
 struct rp_lines {
     uint32_t rank;
@@ -147,10 +158,12 @@ struct rp_lines {
     uint64_t completed;    /* every op up to here is complete on this rank */
     uint64_t stage_round;  /* staged rounds this rank has finished */
     uint32_t culprit;      /* rank named by the last failure that a function here returned */
-    bool ring_due;         /* a counter was stored, and sleepers were not looked for yet */
-    const void **srcs;     /* [size], scratch of the kernel that is being stepped */
-    void **dsts;           /* [size], the same */
-    uint8_t *copies;       /* [size] x RP_CACHELINE, the same */
+    struct rp_uneven
+            uneven;    /* what rp_lines_uneven found, or a peer that was asked why it failed */
+    bool ring_due;     /* a counter was stored, and sleepers were not looked for yet */
+    const void **srcs; /* [size], scratch of the kernel that is being stepped */
+    void **dsts;       /* [size], the same */
+    uint8_t *copies;   /* [size] x RP_CACHELINE, the same */
     /* Called after every publication, under the baton: hands what is new to the ranks that are on
      * other nodes. NULL: there are none. */
     void (*publish)(struct rp_lines *lines);
@@ -220,11 +233,20 @@ RP_MUST_USE rp_status rp_lines_differ(
         struct rp_lines *lines, uint32_t q, uint64_t seq, uint64_t digest);
 
 /**
+ * rp_lines_uneven: in op `seq` rank `q` sends this one `sent` elements, where it
+ * expects `expected`: RP_EMISMATCH with a sentence that names both. What is said
+ * goes to the other ranks with rp_lines_fail().
+ */
+RP_MUST_USE rp_status rp_lines_uneven(
+        struct rp_lines *lines, uint32_t q, uint64_t seq, uint64_t sent, uint64_t expected);
+
+/**
  * rp_lines_describe_difference: "; rank 0 called ...; rank 2 called ..." of op
- * `seq`, which `q` found to differ from that of `culprit`. "" where a ring of
+ * `seq`, which `q` found to differ from that of `culprit`; "; rank 2 sends 5
+ * elements to rank 0, which expects 7" where that was it. "" where a ring of
  * records has gone on since.
  */
-void rp_lines_describe_difference(const struct rp_lines *lines, uint32_t q, uint32_t culprit,
+void rp_lines_describe_difference(struct rp_lines *lines, uint32_t q, uint32_t culprit,
         uint64_t seq, char *text, size_t bytes);
 #define RP_DIFFERENCE_TEXT_BYTES (2 * RP_RECORD_TEXT_BYTES + 64)
 

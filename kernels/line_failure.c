@@ -20,6 +20,8 @@ bool rp_peer_failed(const struct rp_peer *peer)
            atomic_load_explicit(&peer->gone, memory_order_acquire) != 0;
 }
 
+#define UNEVEN_TEXT_BYTES 128
+
 static uint32_t op_number(uint64_t seq)
 {
     return (uint32_t)(seq % RP_SEQ_BASE_UNIT);
@@ -66,7 +68,7 @@ static rp_status explain_error(struct rp_lines *lines, uint32_t q, const char *o
     }
     lines->culprit = named ? culprit : q;
     char calls[RP_DIFFERENCE_TEXT_BYTES] = "";
-    if (named && error == (uint32_t)-RP_EMISMATCH) {
+    if (error == (uint32_t)-RP_EMISMATCH) {
         rp_lines_describe_difference(lines, q, culprit, seq, calls, sizeof(calls));
     }
     const char *cause = rp_status_text((rp_status)(-(int64_t)error));
@@ -120,16 +122,69 @@ rp_status rp_lines_differ(struct rp_lines *lines, uint32_t q, uint64_t seq, uint
             lines->rank, own_text, q, their_text);
 }
 
-// The two calls that q found to differ, for those who merely hear of it; "" where a ring has gone
-// on.
-void rp_lines_describe_difference(const struct rp_lines *lines, uint32_t q, uint32_t culprit,
+static int describe_uneven(const struct rp_uneven *uneven, char *text, size_t bytes)
+{
+    return snprintf(text, bytes,
+            "rank %" PRIu32 " sends %" PRIu64 " elements to rank %" PRIu32
+            ", which expects %" PRIu64,
+            uneven->sender, uneven->sent, uneven->expects, uneven->expected);
+}
+
+rp_status rp_lines_uneven(
+        struct rp_lines *lines, uint32_t q, uint64_t seq, uint64_t sent, uint64_t expected)
+{
+    char own[RP_RECORD_TEXT_BYTES];
+    char counts[UNEVEN_TEXT_BYTES];
+    describe_own(lines, seq, own, sizeof(own));
+    lines->culprit = q;
+    lines->uneven = (struct rp_uneven){
+        .seq = seq,
+        .sender = q,
+        .expects = lines->rank,
+        .sent = sent,
+        .expected = expected,
+    };
+    describe_uneven(&lines->uneven, counts, sizeof(counts));
+    return rp_fail(RP_EMISMATCH, "%s: the counts of the ranks differ: %s", own, counts);
+}
+
+// What q published of counts that differ; and this rank says so, too, should it give up for that.
+static bool hear_of_uneven(struct rp_lines *lines, uint32_t q)
+{
+    const struct rp_rank_status *status = &lines->peer[q].block->status;
+    // relaxed, all: [L4] has ordered them.
+    if (atomic_load_explicit(&status->uneven, memory_order_relaxed) == 0) {
+        return false;
+    }
+    lines->uneven = (struct rp_uneven){
+        .seq = atomic_load_explicit(&status->error_seq, memory_order_relaxed),
+        .sender = atomic_load_explicit(&status->sender, memory_order_relaxed),
+        .expects = atomic_load_explicit(&status->expects, memory_order_relaxed),
+        .sent = atomic_load_explicit(&status->sent, memory_order_relaxed),
+        .expected = atomic_load_explicit(&status->expected, memory_order_relaxed),
+    };
+    return true;
+}
+
+// The two calls that q found to differ, or the two counts, for those who merely hear of it; ""
+// where a ring has gone on.
+void rp_lines_describe_difference(struct rp_lines *lines, uint32_t q, uint32_t culprit,
         uint64_t seq, char *text, size_t bytes)
 {
+    *text = '\0';
+    if (hear_of_uneven(lines, q)) {
+        char counts[UNEVEN_TEXT_BYTES];
+        describe_uneven(&lines->uneven, counts, sizeof(counts));
+        snprintf(text, bytes, "; %s", counts);
+        return;
+    }
+    if (culprit >= lines->size || culprit == q) {
+        return;
+    }
     const struct rp_record one = rp_lines_record(lines, q, seq);
     const struct rp_record other = rp_lines_record(lines, culprit, seq);
     char one_text[RP_RECORD_TEXT_BYTES];
     char other_text[RP_RECORD_TEXT_BYTES];
-    *text = '\0';
     if (one.seq != seq || other.seq != seq) {
         return;
     }
@@ -137,6 +192,16 @@ void rp_lines_describe_difference(const struct rp_lines *lines, uint32_t q, uint
     rp_record_describe(&other, other_text, sizeof(other_text));
     snprintf(text, bytes, "; rank %" PRIu32 " called %s; rank %" PRIu32 " called %s", q, one_text,
             culprit, other_text);
+}
+
+static void publish_uneven(struct rp_rank_status *status, const struct rp_uneven *uneven)
+{
+    // relaxed, all: published by the store of `error` [L4].
+    atomic_store_explicit(&status->sender, uneven->sender, memory_order_relaxed);
+    atomic_store_explicit(&status->expects, uneven->expects, memory_order_relaxed);
+    atomic_store_explicit(&status->sent, uneven->sent, memory_order_relaxed);
+    atomic_store_explicit(&status->expected, uneven->expected, memory_order_relaxed);
+    atomic_store_explicit(&status->uneven, 1, memory_order_relaxed);
 }
 
 void rp_lines_fail(struct rp_lines *lines, rp_status cause, uint32_t culprit, uint64_t seq)
@@ -151,6 +216,9 @@ void rp_lines_fail(struct rp_lines *lines, rp_status cause, uint32_t culprit, ui
     // relaxed: published by the store of `error`.
     atomic_store_explicit(&status->culprit, culprit, memory_order_relaxed);
     atomic_store_explicit(&status->error_seq, seq, memory_order_relaxed);
+    if (cause == RP_EMISMATCH && lines->uneven.seq != 0) {
+        publish_uneven(status, &lines->uneven);
+    }
     // seq_cst [L4] [L5] [D1]: pairs with the loads in rp_peer_failed and rp_peer_explain. Before
     // `revoked_from`, so that who sees an op revoked can say why.
     atomic_store_explicit(&status->error, error, memory_order_seq_cst);

@@ -28,7 +28,8 @@ uint64_t rp_record_digest(const struct rp_record *record)
                             record->determinism;
     uint64_t digest = rp_mix_u64(choice + 1);
     digest = rp_mix_u64(digest ^ call);
-    digest = rp_mix_u64(digest ^ record->count);
+    // Each rank of an AlltoAllV sends what it likes.
+    digest = rp_mix_u64(digest ^ (record->op == RP_OP_ALLTOALL_V ? 0 : record->count));
     return digest != 0 ? digest : 1;
 }
 
@@ -178,6 +179,11 @@ static void append_name(
     }
 }
 
+static const char *count_word(unsigned op)
+{
+    return op == RP_OP_ALLTOALL_V ? "sends" : rp_op_is_uneven(op) ? "largest count" : "count";
+}
+
 void rp_record_describe(const struct rp_record *record, char *text, size_t bytes)
 {
     if (bytes == 0) {
@@ -187,8 +193,7 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     const unsigned op = record->op;
     append(&out, "%s #%" PRIu64, rp_op_kind_name(op), record->seq % RP_SEQ_BASE_UNIT);
     if (has_elements(op)) {
-        append(&out, ", %s %" PRIu64, rp_op_has_table(op) ? "largest count" : "count",
-                record->count);
+        append(&out, ", %s %" PRIu64, count_word(op), record->count);
         append_name(&out, dtype_names, RP_ARRAY_LENGTH(dtype_names), record->dtype, "type");
     }
     if (reduces(op)) {
@@ -196,7 +201,7 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     }
     if (is_rooted(op)) {
         append(&out, ", root %" PRIu32, record->root);
-    } else if (rp_op_has_table(op)) {
+    } else if (rp_op_is_uneven(op) && op != RP_OP_ALLTOALL_V) {
         append(&out, ", table %08" PRIx32, record->root);
     }
     append_name(&out, expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion,
@@ -228,6 +233,7 @@ uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_REDUCE_SCATTER_V:
     case RP_OP_SCATTER:
     case RP_OP_ALLTOALL:
+    case RP_OP_ALLTOALL_VC:
         return one_buffer_bytes(record) * ranks;
     default:
         return one_buffer_bytes(record);
@@ -242,6 +248,7 @@ uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks)
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_GATHER_V:
     case RP_OP_ALLTOALL:
+    case RP_OP_ALLTOALL_VC:
         return one_buffer_bytes(record) * ranks;
     default:
         return one_buffer_bytes(record);

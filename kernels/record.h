@@ -71,11 +71,12 @@ enum rp_buffer_class {
 struct rp_record {
     uint64_t digest;      /* rp_record_digest(): what must be equal on all ranks; 0: not yet made */
     uint64_t seq;         /* communicator sequence number, filled at run time */
-    uint64_t count;       /* elements, as the API call counts them; of a table: the largest */
+    uint64_t count;       /* elements, as the API call counts them; of a table or matrix: the
+                           largest; of AlltoAllV: what the owner sends, not part of the digest */
     uint64_t send_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
     uint64_t recv_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
     uint64_t graph;       /* id of the graph that replays it; 0: an eager call */
-    uint32_t root;        /* rank, or hash of a table; 0 where the operator has neither */
+    uint32_t root;        /* rank, or hash of a table or matrix; 0 where the operator has neither */
     uint16_t op;          /* enum rp_op_kind */
     uint8_t dtype;        /* enum rp_dtype */
     uint8_t reduce;       /* enum rp_reduce_op; 0 where nothing is reduced */
@@ -92,7 +93,8 @@ static_assert(sizeof(struct rp_record) == RP_CACHELINE, "one record, one line");
 
 /**
  * rp_record_digest: 64-bit hash of the fields that all ranks must agree on
- * (op, dtype, reduce, count, root, expansion, algorithm, determinism).
+ * (op, dtype, reduce, count, root, expansion, algorithm, determinism; of
+ * AlltoAllV not the count).
  * Never 0, so that a line that was never written differs from every op.
  */
 uint64_t rp_record_digest(const struct rp_record *record);
@@ -104,10 +106,22 @@ uint64_t rp_record_digest(const struct rp_record *record);
  */
 void rp_record_describe(const struct rp_record *record, char *text, size_t bytes);
 
-/** rp_op_has_table: whether the operator's blocks differ by a table (kernels/counts.h). */
+/** rp_op_has_table: whether the operator has a block a rank, by a table (kernels/counts.h). */
 static inline bool rp_op_has_table(unsigned op)
 {
     return op == RP_OP_ALL_GATHER_V || op == RP_OP_REDUCE_SCATTER_V;
+}
+
+/** rp_op_has_row: whether it has a block for each pair of ranks, by a row of a table a rank. */
+static inline bool rp_op_has_row(unsigned op)
+{
+    return op == RP_OP_ALLTOALL_V || op == RP_OP_ALLTOALL_VC;
+}
+
+/** rp_op_is_uneven: either; its blocks lie where rp_op.counts says. */
+static inline bool rp_op_is_uneven(unsigned op)
+{
+    return rp_op_has_table(op) || rp_op_has_row(op);
 }
 
 /** rp_mix_u64: a bijection that spreads every bit of `value`; what digests are made of. */
@@ -129,8 +143,8 @@ struct rp_record_words rp_record_words(const struct rp_record *record);
  * rp_record_send_bytes, rp_record_recv_bytes: bytes of a send and of a receive
  * buffer for `ranks` ranks, the same for all of them: of a scatter's input and a
  * reduce's output, which the root alone has, too; as if every block of a table
- * were as large as the largest. Counts were checked at the API, so the products
- * fit 64 bits.
+ * were as large as the largest; of AlltoAllV what this rank sends. Counts were checked at the API,
+ * so the products fit 64 bits.
  */
 uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks);
 uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks);

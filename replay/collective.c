@@ -272,7 +272,14 @@ static rp_status complete(
             return st;
         }
     } else {
-        rp_lines_complete(&op->comm->lines, run->seq); // the list's last waits saw to it
+        // The list's last waits saw to it; but two ranks whose rows differ are everybody's failure.
+        if (rp_op_has_row(op->record.op)) {
+            const rp_status st = rp_lines_all_done(&op->comm->lines, run->seq);
+            if (st != RP_OK) {
+                return st;
+            }
+        }
+        rp_lines_complete(&op->comm->lines, run->seq);
     }
     run->phase = RP_COLL_TURN;
     step->moved = true;

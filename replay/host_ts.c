@@ -4,6 +4,7 @@
 // for another call would pair with ours by accident and move the wrong bytes.
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/cpu.h"
 #include "kernels/copy.h"
@@ -29,10 +30,25 @@ static uint64_t digest_of(const struct rp_op *op)
     return op->record.digest != 0 ? op->record.digest : rp_record_digest(&op->record);
 }
 
+// Rounds until this rank's own blocks are through, of which there is one at least: its peers may
+// have more of them.
+static uint64_t row_rounds(const struct rp_op *op)
+{
+    const struct rp_counts *row = op->counts;
+    uint64_t most = 1;
+    for (uint32_t q = 0; q < row->ranks; q++) {
+        most = rp_max_u64(most, rp_max_u64(row->at[q], rp_counts_expected(row, q)));
+    }
+    return most / op->list->round_count + (most % op->list->round_count != 0);
+}
+
 static uint64_t full_rounds(const struct rp_op *op)
 {
     if (op->list == NULL) {
         return 0;
+    }
+    if (rp_op_has_row(op->record.op)) {
+        return row_rounds(op);
     }
     return op->list->round_count == 0 ? 1 : op->record.count / op->list->round_count;
 }
@@ -53,6 +69,11 @@ static uint64_t block_off(const struct walk *walk, const struct rp_ht_addr *at)
     const struct rp_op *op = walk->op;
     if (op->counts == NULL) {
         return at->block * op->record.count * walk->element_bytes;
+    }
+    if (rp_op_has_row(op->record.op)) {
+        return walk->element_bytes * (at->base == RP_HT_RECV
+                                                     ? rp_counts_recv_place(op->counts, at->block)
+                                                     : rp_counts_place(op->counts, at->block));
     }
     const enum rp_ht_base many = op->record.op == RP_OP_ALL_GATHER_V ? RP_HT_RECV : RP_HT_SEND;
     return at->base == many ? rp_counts_place(op->counts, at->block) * walk->element_bytes : 0;
@@ -78,7 +99,10 @@ static uint64_t task_bytes(const struct walk *walk, const struct rp_ht_task *tas
     if (user == NULL) {
         return task->bytes;
     }
-    const uint64_t block_bytes = counts->at[user->block] * walk->element_bytes;
+    const bool expected = rp_op_has_row(walk->op->record.op) && user->base == RP_HT_RECV;
+    const uint64_t count =
+            expected ? rp_counts_expected(counts, user->block) : counts->at[user->block];
+    const uint64_t block_bytes = count * walk->element_bytes;
     const uint64_t begin = walk->round_off + user->off;
     return rp_min_u64(task->bytes, block_bytes - rp_min_u64(block_bytes, begin));
 }
@@ -93,6 +117,8 @@ static const uint8_t *source(const struct walk *walk, const struct rp_ht_addr *a
         return (const uint8_t *)walk->op->recv + buffer_off(walk, at);
     case RP_HT_WIN_IN:
         return self->window_in + at->off;
+    case RP_HT_ROW:
+        return (const uint8_t *)&walk->op->counts->at[at->block];
     case RP_HT_WIN_OUT:
         break;
     }
@@ -227,13 +253,42 @@ static rp_status task_wait(struct walk *walk, const struct rp_ht_task *task)
     return st == RP_OK ? RP_AGAIN : st;
 }
 
+// A pair of ranks that think differently of its block finds out before either has written a byte of
+// it, and all ranks hear of it.
+static rp_status task_check(struct walk *walk, const struct rp_ht_task *task)
+{
+    const uint64_t expected = rp_counts_expected(walk->op->counts, task->peer);
+    uint64_t sent;
+    memcpy(&sent, source(walk, &task->src), sizeof(sent));
+    return sent == expected ? RP_OK
+                            : rp_lines_uneven(walk->lines, task->peer, walk->seq, sent, expected);
+}
+
 static rp_status (*const tasks[])(struct walk *walk, const struct rp_ht_task *task) = {
     [RP_HT_COPY] = task_copy,
     [RP_HT_REDUCE] = task_reduce,
     [RP_HT_PUT] = task_put,
     [RP_HT_SIGNAL] = task_signal,
     [RP_HT_WAIT] = task_wait,
+    [RP_HT_CHECK] = task_check,
 };
+
+// Whether the task is one in this round.
+static bool is_due(const struct walk *walk, const struct rp_ht_task *task)
+{
+    const uint64_t begin = walk->round_off / walk->element_bytes;
+    switch ((enum rp_ht_when)task->when) {
+    case RP_HT_FIRST:
+        return walk->run->round == 0;
+    case RP_HT_OUT:
+        return walk->run->round == 0 || walk->op->counts->at[task->peer] > begin;
+    case RP_HT_IN:
+        return walk->run->round == 0 || rp_counts_expected(walk->op->counts, task->peer) > begin;
+    case RP_HT_ALWAYS:
+        break;
+    }
+    return true;
+}
 
 // Goes on with one round's list until it is over.
 static rp_status round_step(struct walk *walk, const struct rp_task_list *list, bool *moved)
@@ -244,6 +299,10 @@ static rp_status round_step(struct walk *walk, const struct rp_task_list *list, 
             return RP_AGAIN;
         }
         const struct rp_ht_task *task = &list->task[run->next];
+        if (task->when != RP_HT_ALWAYS && !is_due(walk, task)) {
+            run->next++;
+            continue;
+        }
         const uint64_t done = run->done_bytes;
         const rp_status st = tasks[task->kind](walk, task);
         *moved |= st == RP_OK || run->done_bytes != done;

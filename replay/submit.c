@@ -56,6 +56,15 @@ static rp_status name_comm(struct rp_comm *comm, rp_status if_gone)
     return rp_fail(if_gone, "communicator %s has been destroyed", comm->name);
 }
 
+static uint64_t collective_bytes(const struct rp_op *op)
+{
+    if (rp_op_has_row(op->record.op)) {
+        return rp_row_bytes(&op->record, op->counts);
+    }
+    return rp_max_u64(rp_record_send_bytes(&op->record, op->comm->size),
+            rp_record_recv_bytes(&op->record, op->comm->size));
+}
+
 // How many bytes the task moves; more than EAGER_BYTES: not to be stepped by the caller.
 static uint64_t eager_bytes(const struct rp_submission *sub)
 {
@@ -73,8 +82,7 @@ static uint64_t eager_bytes(const struct rp_submission *sub)
     case RP_INSN_FILL_32:
         return insn->u.fill.count > EAGER_BYTES ? UINT64_MAX : insn->u.fill.count * 4;
     case RP_INSN_COLLECTIVE:
-        return rp_max_u64(rp_record_send_bytes(&sub->op.record, sub->op.comm->size),
-                rp_record_recv_bytes(&sub->op.record, sub->op.comm->size));
+        return collective_bytes(&sub->op);
     case RP_INSN_HOST_FN:
     case RP_INSN_CALLBACK:
     case RP_INSN_KERNEL:

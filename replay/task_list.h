@@ -23,6 +23,20 @@ enum rp_ht_kind {
     RP_HT_PUT = 2,    /* peer's window dst.base at dst.off <- src, `bytes`          */
     RP_HT_SIGNAL = 3, /* one signal to `peer`, after all earlier puts to it         */
     RP_HT_WAIT = 4,   /* take one signal of `peer`                                  */
+    RP_HT_CHECK = 5,  /* the 8 bytes at src are what the row expects of `peer`, or the op fails */
+};
+
+/*
+ * When a task of an all-to-all with rows is one: a pair's blocks may be shorter
+ * than another's, and what has nothing left in a round is passed over, by both
+ * of its ranks. The first round has every pair: there the sender puts its count
+ * in front of the data, and the receiver compares it with what it expects.
+ */
+enum rp_ht_when {
+    RP_HT_ALWAYS = 0,
+    RP_HT_FIRST = 1, /* in the first round                                  */
+    RP_HT_OUT = 2,   /* in the first, and while there is something for peer */
+    RP_HT_IN = 3,    /* in the first, and while something comes from peer   */
 };
 
 enum rp_ht_base {
@@ -30,6 +44,7 @@ enum rp_ht_base {
     RP_HT_RECV = 1,    /* user's receive buffer: the same                           */
     RP_HT_WIN_IN = 2,  /* own (for PUT: the peer's) window-in: + off                */
     RP_HT_WIN_OUT = 3, /* own (for PUT: the peer's) window-out: + off               */
+    RP_HT_ROW = 4,     /* source only: the row's count for rank `block`, 8 bytes    */
 };
 
 struct rp_ht_addr {
@@ -46,8 +61,9 @@ struct rp_ht_addr {
  */
 struct rp_ht_task {
     uint8_t kind; /* enum rp_ht_kind */
-    uint8_t reserved[3];
-    uint32_t peer;
+    uint8_t when; /* enum rp_ht_when */
+    uint8_t reserved[2];
+    uint32_t peer; /* of a copy: only where `when` asks for it */
     struct rp_ht_addr dst;
     struct rp_ht_addr src;
     uint64_t bytes; /* COPY, PUT: bytes; REDUCE: bytes of one input */

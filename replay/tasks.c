@@ -217,8 +217,10 @@ static rp_status task_collective(struct rp_step *step)
     step->moved = coll.moved;
     step->unpublished = coll.last_op ? NULL : op->comm;
     if (coll.moved) {
-        rp_step_spend(step,
-                rp_min_u64(coll.budget_bytes, rp_record_send_bytes(&op->record, op->comm->size)));
+        const uint64_t bytes = rp_op_has_row(op->record.op)
+                                       ? rp_row_bytes(&op->record, op->counts)
+                                       : rp_record_send_bytes(&op->record, op->comm->size);
+        rp_step_spend(step, rp_min_u64(coll.budget_bytes, bytes));
     }
     if (st == RP_OK && program != NULL) {
         program->run->ops_left[i] -= !program->open_ended; // a loop's count would run out

@@ -280,7 +280,7 @@ static void keep_error(struct rp_comm *comm, uint32_t q, uint32_t error)
         snprintf(because, sizeof(because), ", because of rank %" PRIu32, culprit);
     }
     char calls[RP_DIFFERENCE_TEXT_BYTES] = "";
-    if (error == (uint32_t)-RP_EMISMATCH && comm->remote_culprit != q) {
+    if (error == (uint32_t)-RP_EMISMATCH) {
         rp_lines_describe_difference(
                 &comm->lines, q, comm->remote_culprit, seq, calls, sizeof(calls));
     }

@@ -38,11 +38,14 @@ struct reprise_collective_args {
     void *sendBuf;          /**< broadcast: its only buffer; NULL for a barrier */
     void *recvBuf;          /**< broadcast: the same as sendBuf; NULL for a barrier */
     uint64_t count;         /**< elements, as the operator's call counts them; not 0, unless it is
-                             * the own block of a table */
-    const uint64_t *counts; /**< AllGatherV, ReduceScatterV: of every rank's block; else NULL. What
+                             * the own block of a table; AlltoAllV, AlltoAllVC: 0 */
+    const uint64_t *counts; /**< AllGatherV, ReduceScatterV: of every rank's block; AlltoAllV:
+                             * sendCounts; AlltoAllVC: sendCountMatrix; else NULL. What
                              * aclmdlRITaskGetParams() gives is valid until the task changes */
-    const uint64_t *displs; /**< likewise: where the blocks lie */
-    uint64_t rsv[6];        /**< room for operators to come; 0 */
+    const uint64_t *displs; /**< likewise: where the blocks lie; AlltoAllVC: NULL */
+    const uint64_t *recvCounts; /**< AlltoAllV; else NULL */
+    const uint64_t *recvDispls; /**< AlltoAllV; else NULL */
+    uint64_t rsv[4];            /**< room for operators to come; 0 */
 };
 
 /**

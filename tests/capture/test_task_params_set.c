@@ -128,7 +128,7 @@ Test(task_params, of_a_collective_are_checked_as_by_its_call)
             args.comm = &args;
             break;
         case 7:
-            args.rsv[5] = 1;
+            args.rsv[3] = 1;
             break;
         case 8:
             args.count = 0;

@@ -14,7 +14,7 @@
 static struct rp_counts *make(const uint64_t *count, const uint64_t *place)
 {
     uint32_t wrong = RANKS;
-    struct rp_counts *counts = malloc(rp_counts_bytes(RANKS));
+    struct rp_counts *counts = malloc(rp_counts_bytes(RP_COUNTS_TABLE, RANKS));
     cr_assert(rp_counts_fill(counts, RANKS, count, place, UINT64_MAX, &wrong));
     return counts;
 }
@@ -81,7 +81,7 @@ Test(counts, end_at_their_limit)
         { UINT64_MAX, 1, false },
         { 0, UINT64_MAX, true },
     };
-    struct rp_counts *counts = malloc(rp_counts_bytes(RANKS));
+    struct rp_counts *counts = malloc(rp_counts_bytes(RP_COUNTS_TABLE, RANKS));
     for (size_t i = 0; i < RP_ARRAY_LENGTH(rows); i++) {
         for (uint32_t q = 0; q < RANKS; q++) {
             uint64_t count[RANKS] = { 1, 1, 1 }, place[RANKS] = { 0, 1, 2 };

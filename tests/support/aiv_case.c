@@ -58,7 +58,7 @@ static bool has_one_buffer(const struct aiv_case *item)
 static struct rp_counts *make_counts(const struct oracle_call *call)
 {
     const struct oracle_table table = oracle_table(call);
-    struct rp_counts *counts = malloc(rp_counts_bytes(call->ranks));
+    struct rp_counts *counts = malloc(rp_counts_bytes(RP_COUNTS_TABLE, call->ranks));
     uint32_t wrong = 0;
     if (!rp_counts_fill(counts, call->ranks, table.count, table.place, UINT64_MAX, &wrong)) {
         abort();

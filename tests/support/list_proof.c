@@ -61,6 +61,22 @@ static void run_put(struct list_proof *proof, uint32_t rank, const struct rp_ht_
     free(values);
 }
 
+// What a rank finds in front of a block is the count that its sender puts there for it.
+static void run_check(struct list_proof *proof, uint32_t rank, const struct rp_ht_task *task)
+{
+    uint32_t values[sizeof(uint64_t)];
+    const uint64_t unit = proof->element_bytes;
+    proof->element_bytes = 1; // it is none
+    proof_read(proof, rank, task->src, sizeof(uint64_t), values);
+    proof->element_bytes = unit;
+    for (uint64_t i = 0; i < sizeof(uint64_t); i++) {
+        if (values[i] != proof_count_symbol(proof, task->peer, rank, i)) {
+            proof_complain(proof, rank, "no count of rank %u stands before its block", task->peer);
+            return;
+        }
+    }
+}
+
 static bool run_task(struct list_proof *proof, uint32_t rank, const struct rp_ht_task *task)
 {
     if (task->kind == RP_HT_WAIT && !proof_take_signal(proof, rank, task->peer)) {
@@ -68,6 +84,10 @@ static bool run_task(struct list_proof *proof, uint32_t rank, const struct rp_ht
     }
     proof->rank[rank].time++;
     proof->tasks++;
+    const bool moves = task->kind == RP_HT_COPY || task->kind == RP_HT_PUT;
+    if (moves && task->bytes == 0 && proof->op->matrix != NULL) {
+        return true; // nothing is left of this block
+    }
     switch ((enum rp_ht_kind)task->kind) {
     case RP_HT_COPY:
         run_copy(proof, rank, task);
@@ -83,17 +103,69 @@ static bool run_task(struct list_proof *proof, uint32_t rank, const struct rp_ht
         break;
     case RP_HT_WAIT:
         break;
+    case RP_HT_CHECK:
+        run_check(proof, rank, task);
+        break;
     }
     return true;
+}
+
+// How many elements of the largest of its blocks a rank goes through; with a row at least one, so
+// that there is a first round.
+static uint64_t rank_count(const struct list_proof *proof, uint32_t rank)
+{
+    uint64_t most = 1;
+    if (proof->op->matrix == NULL) {
+        return proof->op->count;
+    }
+    for (uint32_t q = 0; q < proof->ranks; q++) {
+        const uint64_t out = proof_pair(proof, rank, q);
+        const uint64_t in = proof_pair(proof, q, rank);
+        most = out > most ? out : most;
+        most = in > most ? in : most;
+    }
+    return most;
+}
+
+// By the matrix: whether the task is one in the rank's present round.
+static bool is_due(const struct list_proof *proof, uint32_t rank, const struct rp_ht_task *task)
+{
+    const uint64_t done = proof->rank[rank].done;
+    return task->when == RP_HT_ALWAYS || done == 0 ||
+           (task->when == RP_HT_OUT && proof_pair(proof, rank, task->peer) > done) ||
+           (task->when == RP_HT_IN && proof_pair(proof, task->peer, rank) > done);
+}
+
+// The task with no more bytes than there are left of its block.
+static struct rp_ht_task clip(
+        const struct list_proof *proof, uint32_t rank, const struct rp_ht_task *whole)
+{
+    struct rp_ht_task task = *whole;
+    const bool src = task.src.base == RP_HT_SEND || task.src.base == RP_HT_RECV;
+    const bool dst = task.dst.base == RP_HT_SEND || task.dst.base == RP_HT_RECV;
+    if (proof->op->matrix == NULL || (!src && !dst)) {
+        return task;
+    }
+    const struct rp_ht_addr user = src ? task.src : task.dst;
+    const uint64_t count = user.base == RP_HT_SEND ? proof_pair(proof, rank, user.block)
+                                                   : proof_pair(proof, user.block, rank);
+    const uint64_t done = proof->rank[rank].done;
+    const uint64_t left = count > done ? (count - done) * proof->element_bytes : 0;
+    task.bytes = task.bytes < left ? task.bytes : left;
+    return task;
 }
 
 // The next task of `rank`, over the ends of lists; NULL when it is through.
 static const struct rp_ht_task *next_task(struct list_proof *proof, uint32_t rank)
 {
     struct rank *at = &proof->rank[rank];
-    while (at->done < proof->op->count) {
-        const bool full = proof->op->count - at->done >= at->list->round_count;
+    const uint64_t count = rank_count(proof, rank);
+    while (at->done < count) {
+        const bool full = count - at->done >= at->list->round_count || proof->op->matrix != NULL;
         const struct rp_task_list *list = full ? at->list : at->tail;
+        while (at->task < list->task_count && !is_due(proof, rank, &list->task[at->task])) {
+            at->task++;
+        }
         if (at->task < list->task_count) {
             return &list->task[at->task];
         }
@@ -111,7 +183,11 @@ static void run_some(struct list_proof *proof)
     uint32_t left = proof_draw(proof, 4) == 0 ? UINT32_MAX : 1 + proof_draw(proof, 4);
     for (; left > 0 && !proof_broken(proof); left--) {
         const struct rp_ht_task *task = next_task(proof, rank);
-        if (task == NULL || !run_task(proof, rank, task)) {
+        struct rp_ht_task clipped = { .bytes = 0 };
+        if (task != NULL) {
+            clipped = clip(proof, rank, task);
+        }
+        if (task == NULL || !run_task(proof, rank, &clipped)) {
             proof->ready[index] = proof->ready[--proof->ready_count];
             proof->rank[rank].waits_for = task == NULL ? NOBODY : (uint16_t)task->peer;
             return;
@@ -184,6 +260,23 @@ static void check_barrier(struct list_proof *proof)
     }
 }
 
+// Byte `off` of the blocks that rank `rank` gets.
+static bool block_right(struct list_proof *proof, uint32_t rank, uint64_t off, uint32_t id)
+{
+    if (proof->op->matrix == NULL) {
+        const uint32_t from = (uint32_t)(off / proof->block_bytes);
+        return id ==
+               expr_input(&proof->expr, from, rank * proof->block_bytes + off % proof->block_bytes);
+    }
+    for (uint32_t q = 0; q < proof->ranks; q++) {
+        const uint64_t begin = proof_recv_off(proof, rank, q);
+        if (off - begin < proof_pair(proof, q, rank) * proof->element_bytes) {
+            return id == expr_input(&proof->expr, q, proof_send_off(proof, q, rank) + off - begin);
+        }
+    }
+    return id == EXPR_NONE; // behind the last block
+}
+
 static bool result_right(struct list_proof *proof, uint32_t rank, uint64_t off, uint32_t id)
 {
     const struct list_proof_op *op = proof->op;
@@ -200,6 +293,9 @@ static bool result_right(struct list_proof *proof, uint32_t rank, uint64_t off, 
     case RP_OP_ALL_GATHER:
         return id ==
                expr_input(expr, (uint32_t)(off / proof->block_bytes), off % proof->block_bytes);
+    case RP_OP_ALLTOALL:
+    case RP_OP_ALLTOALL_V:
+        return block_right(proof, rank, off, id);
     default:
         return id == expr_input(expr, op->root, off);
     }
@@ -233,6 +329,19 @@ static void set_sizes(struct list_proof *proof, const struct list_proof_op *op)
     proof->block_bytes = block;
     proof->send_bytes = op->op == RP_OP_REDUCE_SCATTER ? block * proof->ranks : block;
     proof->recv_bytes = op->op == RP_OP_ALL_GATHER ? block * proof->ranks : block;
+    if (op->op == RP_OP_ALLTOALL) {
+        proof->send_bytes = proof->recv_bytes = block * proof->ranks;
+    }
+    if (op->matrix == NULL) {
+        return;
+    }
+    proof->send_bytes = proof->recv_bytes = 0; // of whoever has most
+    for (uint32_t r = 0; r < proof->ranks; r++) {
+        const uint64_t out = proof_send_off(proof, r, proof->ranks);
+        const uint64_t in = proof_recv_off(proof, r, proof->ranks);
+        proof->send_bytes = out > proof->send_bytes ? out : proof->send_bytes;
+        proof->recv_bytes = in > proof->recv_bytes ? in : proof->recv_bytes;
+    }
 }
 
 // Buffers with nothing in the output and a symbol in each byte of the input. In place: one is
@@ -286,12 +395,12 @@ static void expand(struct list_proof *proof, uint32_t rank)
     struct rp_expand_request request = make_request(proof, proof->op);
     const uint64_t most = rp_expand_round_count(&request);
     request.rank = rank;
-    request.count = proof->op->count < most ? proof->op->count : most;
+    request.count = proof->op->count < most && proof->op->matrix == NULL ? proof->op->count : most;
     if (rp_expand(&request, &at->list) != RP_OK) {
         proof_complain(proof, rank, "%s", rp_error_take());
         return;
     }
-    request.count = proof->op->count % request.count;
+    request.count = proof->op->matrix == NULL ? proof->op->count % request.count : 0;
     if (request.count != 0 && rp_expand(&request, &at->tail) != RP_OK) {
         proof_complain(proof, rank, "%s", rp_error_take());
     }
@@ -315,7 +424,8 @@ bool list_proof_run(struct list_proof *proof, const struct list_proof_op *op)
     proof->fault[0] = '\0';
     proof->epoch++;
     set_sizes(proof, op);
-    expr_init(&proof->expr, proof->ranks, proof->send_bytes);
+    const uint64_t counts = op->matrix == NULL ? 0 : proof->ranks * sizeof(uint64_t);
+    expr_init(&proof->expr, proof->ranks, proof->send_bytes + counts);
     for (uint32_t r = 0; r < proof->ranks; r++) {
         struct rank *at = &proof->rank[r];
         at->time = at->task = 0;

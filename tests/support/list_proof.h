@@ -35,6 +35,8 @@ struct list_proof_op {
     bool strict; /* results must be the left fold in rank order, rounded once */
     uint32_t root;
     uint64_t count;
+    const uint64_t *matrix; /* AlltoAllV: elements from rank i to j at [i * ranks + j]; `count` is
+                               then the largest */
     const struct rp_layout *layout;
     /* Called with the ranks' lists of full rounds before they run; NULL: nothing. */
     void (*mutate)(struct rp_task_list **lists, uint32_t ranks, void *arg);

@@ -111,4 +111,12 @@ void proof_write(struct list_proof *proof, uint32_t rank, struct rp_ht_addr addr
 void proof_put(struct list_proof *proof, uint32_t rank, const struct rp_ht_task *task,
         const uint32_t *values);
 
+/* AlltoAllV: blocks of elements lie back to back in rank order. */
+uint64_t proof_pair(const struct list_proof *proof, uint32_t from, uint32_t to);
+/** proof_send_off, proof_recv_off: bytes before `rank`'s block for or of `peer`. */
+uint64_t proof_send_off(const struct list_proof *proof, uint32_t rank, uint32_t peer);
+uint64_t proof_recv_off(const struct list_proof *proof, uint32_t rank, uint32_t peer);
+/** proof_count_symbol: byte `i` of the count that `from` puts in front of its block for `to`. */
+uint32_t proof_count_symbol(struct list_proof *proof, uint32_t from, uint32_t to, uint64_t i);
+
 #endif

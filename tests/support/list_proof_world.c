@@ -262,6 +262,51 @@ void proof_put(struct list_proof *proof, uint32_t rank, const struct rp_ht_task 
     }
 }
 
+uint64_t proof_pair(const struct list_proof *proof, uint32_t from, uint32_t to)
+{
+    return proof->op->matrix[(size_t)from * proof->ranks + to];
+}
+
+uint64_t proof_send_off(const struct list_proof *proof, uint32_t rank, uint32_t peer)
+{
+    uint64_t elements = 0;
+    for (uint32_t q = 0; q < peer; q++) {
+        elements += proof_pair(proof, rank, q);
+    }
+    return elements * proof->element_bytes;
+}
+
+uint64_t proof_recv_off(const struct list_proof *proof, uint32_t rank, uint32_t peer)
+{
+    uint64_t elements = 0;
+    for (uint32_t q = 0; q < peer; q++) {
+        elements += proof_pair(proof, q, rank);
+    }
+    return elements * proof->element_bytes;
+}
+
+uint32_t proof_count_symbol(struct list_proof *proof, uint32_t from, uint32_t to, uint64_t i)
+{
+    return expr_input(&proof->expr, from, proof->send_bytes + to * sizeof(uint64_t) + i);
+}
+
+// Where a block of a user's buffer begins, and how long it is.
+static struct span {
+    uint64_t off, bytes;
+} block_of(const struct list_proof *proof, uint32_t rank, struct rp_ht_addr addr)
+{
+    const bool send = addr.base == RP_HT_SEND;
+    if (proof->op->matrix == NULL) {
+        return (struct span){ addr.block * proof->block_bytes, proof->block_bytes };
+    }
+    const uint64_t count =
+            send ? proof_pair(proof, rank, addr.block) : proof_pair(proof, addr.block, rank);
+    return (struct span){
+        send ? proof_send_off(proof, rank, addr.block) : proof_recv_off(proof, rank, addr.block),
+        count * proof->element_bytes,
+    };
+}
+
 // The cell of the user's buffer; NULL, and a fault, outside it.
 static uint32_t *user_cells(
         struct list_proof *proof, uint32_t rank, struct rp_ht_addr addr, uint64_t bytes)
@@ -269,9 +314,10 @@ static uint32_t *user_cells(
     const struct rank *at = &proof->rank[rank];
     const bool send = addr.base == RP_HT_SEND;
     const uint64_t round_off = at->done * proof->element_bytes;
-    const uint64_t off = addr.block * proof->block_bytes + round_off + addr.off;
+    const struct span block = block_of(proof, rank, addr);
+    const uint64_t off = block.off + round_off + addr.off;
     const uint64_t room = send ? proof->send_bytes : proof->recv_bytes;
-    if (addr.off + bytes > proof->block_bytes - round_off || off + bytes > room) {
+    if (addr.off + bytes + round_off > block.bytes || off + bytes > room) {
         proof_complain(proof, rank, "block %u, offset %" PRIu64 ": outside the user's buffer",
                 addr.block, addr.off);
         return NULL;
@@ -292,8 +338,14 @@ static void check_units(
 void proof_read(struct list_proof *proof, uint32_t rank, struct rp_ht_addr addr, uint64_t bytes,
         uint32_t *values)
 {
-    check_units(proof, rank, addr, bytes);
     memset(values, 0, bytes * sizeof(*values));
+    if (addr.base == RP_HT_ROW) {
+        for (uint64_t i = 0; i < bytes; i++) {
+            values[i] = proof_count_symbol(proof, rank, addr.block, i);
+        }
+        return;
+    }
+    check_units(proof, rank, addr, bytes);
     if (addr.base == RP_HT_SEND || addr.base == RP_HT_RECV) {
         const uint32_t *from = user_cells(proof, rank, addr, bytes);
         if (from != NULL) {

@@ -455,6 +455,7 @@ static bool run_task(struct list_sim *sim, uint32_t rank, const struct rp_ht_tas
         send_signal(sim, rank, task->peer);
         break;
     case RP_HT_WAIT:
+    case RP_HT_CHECK:
         break;
     }
     return true;
