@@ -30,6 +30,7 @@ static void clean_block(struct rp_rank_block *block, uint64_t base)
     atomic_store_explicit(&block->status.error, 0, memory_order_relaxed);
     atomic_store_explicit(&block->status.culprit, 0, memory_order_relaxed);
     atomic_store_explicit(&block->status.error_seq, 0, memory_order_relaxed);
+    atomic_store_explicit(&block->status.uneven, 0, memory_order_relaxed);
     atomic_store_explicit(&block->stage.arrived, 0, memory_order_relaxed);
     atomic_store_explicit(&block->stage.done, 0, memory_order_relaxed);
     memset(block->record, 0, sizeof(block->record));
@@ -64,6 +65,7 @@ void rp_lines_restart(struct rp_lines *lines, uint64_t base)
     lines->completed = base;
     lines->stage_round = 0;
     lines->culprit = RP_NO_RANK;
+    lines->uneven = (struct rp_uneven){ .seq = 0 };
     lines->ring_due = false;
     for (uint32_t q = 0; q < lines->size; q++) {
         lines->peer[q].seen_arrived = base;

@@ -160,6 +160,11 @@ size_t rp_tcp_status_write(uint8_t *out, const struct rp_tcp_status *status)
     rp_write_u32(&writer, status->error);
     rp_write_u32(&writer, status->culprit);
     rp_write_u32(&writer, status->left);
+    rp_write_u32(&writer, status->uneven);
+    rp_write_u32(&writer, status->sender);
+    rp_write_u32(&writer, status->expects);
+    rp_write_u64(&writer, status->sent);
+    rp_write_u64(&writer, status->expected);
     return writer.used;
 }
 
@@ -171,6 +176,11 @@ void rp_tcp_status_read(const uint8_t *body, struct rp_tcp_status *status)
     status->error = rp_read_u32(&reader);
     status->culprit = rp_read_u32(&reader);
     status->left = rp_read_u32(&reader);
+    status->uneven = rp_read_u32(&reader);
+    status->sender = rp_read_u32(&reader);
+    status->expects = rp_read_u32(&reader);
+    status->sent = rp_read_u64(&reader);
+    status->expected = rp_read_u64(&reader);
 }
 
 size_t rp_tcp_put_write(uint8_t *out, uint8_t window, uint64_t off, uint32_t payload_bytes)

@@ -38,7 +38,7 @@ enum rp_tcp_type {
 #define RP_TCP_RECORD_BYTES 64
 #define RP_TCP_LINE_BYTES (RP_TCP_RECORD_BYTES + 16)
 #define RP_TCP_DONE_BYTES 8
-#define RP_TCP_STATUS_BYTES 28
+#define RP_TCP_STATUS_BYTES 56
 #define RP_TCP_PUT_BYTES 8 /* without the payload */
 #define RP_TCP_SIGNAL_BYTES 4
 #define RP_TCP_PAIR_BYTES 32 /* without records */
@@ -83,6 +83,9 @@ struct rp_tcp_status {
     uint32_t error;
     uint32_t culprit;
     uint32_t left;
+    uint32_t uneven; /* 1: the rest tells of two counts that differ */
+    uint32_t sender, expects;
+    uint64_t sent, expected;
 };
 
 struct rp_tcp_pair {

@@ -82,6 +82,16 @@ static bool apply_done(struct rp_tcp_channel *tcp, const uint8_t *body)
     return true;
 }
 
+static void copy_uneven(struct rp_rank_status *copy, const struct rp_tcp_status *status)
+{
+    // relaxed, all: published by the store of `error`; for sentences only.
+    atomic_store_explicit(&copy->uneven, status->uneven, memory_order_relaxed);
+    atomic_store_explicit(&copy->sender, status->sender, memory_order_relaxed);
+    atomic_store_explicit(&copy->expects, status->expects, memory_order_relaxed);
+    atomic_store_explicit(&copy->sent, status->sent, memory_order_relaxed);
+    atomic_store_explicit(&copy->expected, status->expected, memory_order_relaxed);
+}
+
 // `error_seq` is for sentences only: a number of the communicator's, or of a pair's.
 static bool apply_status(struct rp_tcp_channel *tcp, const uint8_t *body)
 {
@@ -105,6 +115,7 @@ static bool apply_status(struct rp_tcp_channel *tcp, const uint8_t *body)
         // relaxed: published by the store of `error`.
         atomic_store_explicit(&copy->culprit, status.culprit, memory_order_relaxed);
         atomic_store_explicit(&copy->error_seq, status.error_seq, memory_order_relaxed);
+        copy_uneven(copy, &status);
         // seq_cst [L4] [L3]: as in rp_lines_fail.
         atomic_store_explicit(&copy->error, status.error, memory_order_seq_cst);
         atomic_store_explicit(&copy->revoked_from, status.revoked_from, memory_order_seq_cst);

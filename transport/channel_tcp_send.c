@@ -181,6 +181,11 @@ static struct rp_tcp_status own_status(const struct rp_lines *lines)
         .error = atomic_load_explicit(&own->error, memory_order_relaxed),
         .culprit = atomic_load_explicit(&own->culprit, memory_order_relaxed),
         .left = atomic_load_explicit(&own->left, memory_order_relaxed),
+        .uneven = atomic_load_explicit(&own->uneven, memory_order_relaxed),
+        .sender = atomic_load_explicit(&own->sender, memory_order_relaxed),
+        .expects = atomic_load_explicit(&own->expects, memory_order_relaxed),
+        .sent = atomic_load_explicit(&own->sent, memory_order_relaxed),
+        .expected = atomic_load_explicit(&own->expected, memory_order_relaxed),
     };
 }
 

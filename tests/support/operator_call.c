@@ -232,6 +232,8 @@ bool operator_knows(unsigned op)
     case RP_OP_REDUCE:
     case RP_OP_SCATTER:
     case RP_OP_ALLTOALL:
+    case RP_OP_ALLTOALL_V:
+    case RP_OP_ALLTOALL_VC:
     case RP_OP_ALL_GATHER_V:
     case RP_OP_REDUCE_SCATTER_V:
     case RP_OP_BARRIER:
@@ -264,6 +266,17 @@ HcclResult operator_issue(const struct operator_call *call, unsigned rank, void 
                 rank == call->root ? send : NULL, recv, count, dtype, call->root, comm, stream);
     case RP_OP_ALLTOALL:
         return HcclAlltoAll(send, count, dtype, recv, count, dtype, comm, stream);
+    case RP_OP_ALLTOALL_V:
+        column(call, rank, counts);
+        return HcclAlltoAllV(send, call->block[rank], call->send_place[rank], dtype, recv, counts,
+                call->recv_place[rank], dtype, comm, stream);
+    case RP_OP_ALLTOALL_VC: {
+        uint64_t matrix[OPERATOR_RANKS * OPERATOR_RANKS];
+        for (unsigned i = 0; i < call->ranks * call->ranks; i++) {
+            matrix[i] = call->block[i / call->ranks][i % call->ranks];
+        }
+        return HcclAlltoAllVC(send, matrix, dtype, recv, dtype, comm, stream);
+    }
     case RP_OP_ALL_GATHER_V:
         column(call, rank, counts);
         return HcclAllGatherV(send, call->block[rank][0], recv, counts, call->recv_place[rank],
