@@ -51,6 +51,7 @@ rp_status rp_lines_init(struct rp_lines *lines, uint32_t rank, uint32_t size, ui
     for (uint32_t q = 0; q < size; q++) {
         lines->peer[q].seen_arrived = base;
         lines->peer[q].seen_done = base;
+        lines->peer[q].index = q;
     }
     return RP_OK;
 }

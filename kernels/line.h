@@ -16,8 +16,9 @@
  *     slot[2]       payload of small ops: exchange k uses slot k % 2
  *     window in     staged ops and HOST_TS: written by the owner (AIV) or peers (puts)
  *     window out    results that peers store for the owner
- *     signal[N]     HOST_TS: signal[q] counts what rank q has signalled to the owner
- *     pair[N]       point to point: what the owner says to rank q alone (kernels/pair.h)
+ *     signal[N]     HOST_TS: signal[i] counts what the node's rank i has signalled to the owner
+ *     pair[N]       point to point: what the owner says to the node's rank i alone
+ *                   (kernels/pair.h)
  *
  * Counters are monotone 64-bit sequence numbers that start at a base unique to
  * the communicator. `arrived` = k: my inputs up to op k are ready and my
@@ -124,10 +125,11 @@ struct rp_peer {
     uint64_t seen_done;
     uint8_t *slot[2];                /* RP_SLOT_BYTES each */
     _Atomic uint32_t gone;           /* set by transport's liveness check: the process has died */
+    uint32_t index;                  /* its place in the signals and pairs of its node's ranks */
     uint8_t *window_in;              /* window_bytes */
     uint8_t *window_out;             /* window_bytes */
-    _Atomic uint64_t *signal;        /* one counter per rank, RP_CACHELINE apart */
-    struct rp_pair *pair;            /* [size] what it says to each rank alone */
+    _Atomic uint64_t *signal;        /* one counter per rank of its node, RP_CACHELINE apart */
+    struct rp_pair *pair;            /* what it says to each rank of its node alone */
     struct rp_window_table *windows; /* what it has registered: transport/segment.h */
     uint8_t *arena;                  /* this process's mapping of the rank's arena; NULL: none */
     uint64_t arena_bytes;

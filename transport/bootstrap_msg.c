@@ -36,6 +36,7 @@ void rp_hello_write(const struct rp_hello *hello, struct rp_writer *writer)
     rp_write_u32(writer, hello->timeout_s);
     rp_write_u32(writer, hello->remaining_ms);
     rp_write_text(writer, hello->node_id);
+    rp_write_bytes(writer, hello->machine, sizeof(hello->machine));
     rp_write_text(writer, hello->node_socket);
     rp_agreement_write(&hello->agreement, writer);
 }
@@ -49,6 +50,7 @@ rp_status rp_hello_read(struct rp_reader *reader, struct rp_hello *out)
     out->timeout_s = rp_read_u32(reader);
     out->remaining_ms = rp_read_u32(reader);
     rp_read_text(reader, out->node_id, sizeof(out->node_id));
+    rp_read_bytes(reader, out->machine, sizeof(out->machine));
     rp_read_text(reader, out->node_socket, sizeof(out->node_socket));
     rp_agreement_read(reader, &out->agreement);
     bool valid = rp_reader_finished(reader) && out->size > 0 &&
@@ -65,7 +67,7 @@ uint32_t rp_roster_write(const struct rp_roster_entry *roster, uint32_t size, ui
     rp_write_u32(writer, count);
     for (uint32_t i = first; i < first + count; i++) {
         write_member(&roster[i].member, writer);
-        rp_write_u32(writer, roster[i].node);
+        rp_write_u32(writer, roster[i].member.node);
         rp_write_text(writer, roster[i].node_socket);
     }
     assert(writer->ok);
@@ -82,7 +84,7 @@ rp_status rp_roster_read(
     }
     for (uint32_t i = first; i < first + added; i++) {
         read_member(reader, &roster[i].member);
-        roster[i].node = rp_read_u32(reader);
+        roster[i].member.node = rp_read_u32(reader);
         rp_read_text(reader, roster[i].node_socket, sizeof(roster[i].node_socket));
     }
     if (!rp_reader_finished(reader)) {
@@ -160,6 +162,73 @@ rp_status rp_flag_read(struct rp_reader *reader, bool *flag)
     }
     *flag = value == 1;
     return RP_OK;
+}
+
+void rp_door_write(const struct rp_door *door, struct rp_writer *writer)
+{
+    rp_write_u16(writer, door->port);
+    rp_write_u8(writer, door->address.family == AF_INET6 ? 6 : 4);
+    rp_write_bytes(writer, door->address.address, sizeof(door->address.address));
+    rp_write_text(writer, door->address.scope_id != 0 ? door->address.name : "");
+}
+
+static void read_door(struct rp_reader *reader, struct rp_door *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->port = rp_read_u16(reader);
+    uint8_t family = rp_read_u8(reader);
+    out->address.family = family == 6 ? AF_INET6 : AF_INET;
+    rp_read_bytes(reader, out->address.address, sizeof(out->address.address));
+    rp_read_text(reader, out->address.name, sizeof(out->address.name));
+    reader->ok = reader->ok && (family == 4 || family == 6);
+    if (out->address.name[0] != '\0') {
+        out->address.scope_id = if_nametoindex(out->address.name);
+    }
+}
+
+rp_status rp_door_read(struct rp_reader *reader, struct rp_door *out)
+{
+    read_door(reader, out);
+    return rp_reader_finished(reader) ? RP_OK : RP_EPARAM;
+}
+
+uint32_t rp_doors_write(
+        const struct rp_door *door, uint32_t size, uint32_t first, struct rp_writer *writer)
+{
+    size_t fit = (writer->room - writer->used - 8) / RP_DOOR_BYTES;
+    uint32_t count = (uint32_t)rp_min_u64(fit, size - first);
+    rp_write_u32(writer, first);
+    rp_write_u32(writer, count);
+    for (uint32_t i = first; i < first + count; i++) {
+        rp_door_write(&door[i], writer);
+    }
+    assert(writer->ok);
+    return count;
+}
+
+rp_status rp_doors_read(
+        struct rp_reader *reader, struct rp_door *door, uint32_t size, uint32_t *count)
+{
+    uint32_t first = rp_read_u32(reader);
+    uint32_t added = rp_read_u32(reader);
+    if (!reader->ok || first != *count || added == 0 || added > size - *count) {
+        return RP_EPARAM;
+    }
+    for (uint32_t i = first; i < first + added; i++) {
+        read_door(reader, &door[i]);
+    }
+    if (!rp_reader_finished(reader)) {
+        return RP_EPARAM;
+    }
+    *count += added;
+    return RP_OK;
+}
+
+rp_status rp_rank_set_read(struct rp_reader *reader, uint32_t size, uint8_t set[RP_RANK_SET_BYTES])
+{
+    memset(set, 0, RP_RANK_SET_BYTES);
+    rp_read_bytes(reader, set, (size + 7) / 8);
+    return rp_reader_finished(reader) ? RP_OK : RP_EPARAM;
 }
 
 uint32_t rp_rank_list_text(bool (*in)(const void *arg, uint32_t rank), const void *arg,

@@ -11,7 +11,12 @@
  *                      <-           terms    base and nonce of the communicator
  *                      <-           members  all ranks, once all are there
  *     reached          ->                    my node's leader answers me, or not
- *     mapped           ->                    I hold everyone's memory
+ *                      <-           alone    these ranks are nodes of their own; if some are
+ *     mapped           ->                    I hold my node's memory
+ *                      <-           listen   and where several nodes are:
+ *     listening        ->                    the others reach me there
+ *                      <-           doors    where to reach each of them
+ *     linked           ->                    I have a connection to each of them
  *                      <-           prepare  make your communicator
  *     ready            ->                    it stands
  *                      <-           commit   all stand: it is yours
@@ -30,6 +35,8 @@
 #include "base/status.h"
 #include "transport/agreement.h"
 #include "transport/comm.h"
+#include "transport/machine.h"
+#include "transport/netif.h"
 #include "transport/wire.h"
 
 #define RP_BOOTSTRAP_RANKS_MAX 4096
@@ -43,7 +50,12 @@ enum rp_bootstrap_message {
     RP_MSG_HELLO = 1,
     RP_MSG_MEMBERS,
     RP_MSG_REACHED,
+    RP_MSG_ALONE,
     RP_MSG_MAPPED,
+    RP_MSG_LISTEN,
+    RP_MSG_LISTENING,
+    RP_MSG_DOORS,
+    RP_MSG_LINKED,
     RP_MSG_PREPARE,
     RP_MSG_READY,
     RP_MSG_COMMIT,
@@ -59,6 +71,7 @@ struct rp_hello {
     uint32_t timeout_s;             /* HCCL_CONNECT_TIMEOUT of this rank */
     uint32_t remaining_ms;          /* how much of it is left */
     char node_id[RP_NODE_ID_BYTES]; /* REPRISE_NODE_ID and the rank table's server_id; "" unset */
+    uint8_t machine[RP_MACHINE_BYTES];
     char node_socket[RP_NODE_SOCKET_BYTES];
     struct rp_agreement agreement;
 };
@@ -71,7 +84,6 @@ RP_MUST_USE rp_status rp_hello_read(struct rp_reader *reader, struct rp_hello *o
 /* One rank in the table that the root sends. */
 struct rp_roster_entry {
     struct rp_member member;
-    uint32_t node; /* index of its node; ranks of one node share memory */
     char node_socket[RP_NODE_SOCKET_BYTES];
 };
 
@@ -102,6 +114,39 @@ RP_MUST_USE rp_status rp_later_read(struct rp_reader *reader, char sentence[RP_S
 
 /** rp_flag_read: the one byte of reached, mapped, prepare; RP_EPARAM unless it is 0 or 1. */
 RP_MUST_USE rp_status rp_flag_read(struct rp_reader *reader, bool *flag);
+
+/* Where a rank listens for those of other nodes. Port 0: nowhere. */
+struct rp_door {
+    struct rp_netif address; /* name: only for the scope */
+    uint16_t port;
+};
+
+/* An upper bound of a door's bytes in a message. */
+#define RP_DOOR_BYTES (2 + 1 + 16 + 2 + IFNAMSIZ)
+
+/** rp_door_write, rp_door_read: one of them. Reading looks a scope's name up on this machine, and
+ *  leaves the scope 0 where it is unknown. RP_EPARAM, without a sentence. */
+void rp_door_write(const struct rp_door *door, struct rp_writer *writer);
+RP_MUST_USE rp_status rp_door_read(struct rp_reader *reader, struct rp_door *out);
+
+/** rp_doors_write, rp_doors_read: as rp_roster_write and rp_roster_read. */
+uint32_t rp_doors_write(
+        const struct rp_door *door, uint32_t size, uint32_t first, struct rp_writer *writer);
+RP_MUST_USE rp_status rp_doors_read(
+        struct rp_reader *reader, struct rp_door *door, uint32_t size, uint32_t *count);
+
+/* A set of ranks: rank r is bit r % 8 of byte r / 8. */
+#define RP_RANK_SET_BYTES (RP_BOOTSTRAP_RANKS_MAX / 8)
+
+/** rp_rank_set_read: the set of alone; RP_EPARAM, without a sentence, when its length is not that
+ *  of `size` ranks. */
+RP_MUST_USE rp_status rp_rank_set_read(
+        struct rp_reader *reader, uint32_t size, uint8_t set[RP_RANK_SET_BYTES]);
+
+static inline bool rp_rank_set_has(const uint8_t set[RP_RANK_SET_BYTES], uint32_t rank)
+{
+    return (set[rank / 8] >> (rank % 8) & 1) != 0;
+}
 
 /**
  * rp_rank_list_text: "rank 3", "ranks 0-2, 5" of the ranks below `size` for which `in` says true;

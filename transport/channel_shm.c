@@ -48,9 +48,10 @@ static rp_status shm_signal(struct rp_channel *ch)
 {
     const struct rp_lines *lines = shm_of(ch)->lines;
     const struct rp_peer *peer = &lines->peer[ch->peer];
+    const size_t place = lines->peer[lines->rank].index * SIGNAL_STRIDE;
     // seq_cst [S1] [D1]: pairs with the load in shm_test, after the stores of all earlier puts; and
     // stands before the look at `sleeping`.
-    atomic_fetch_add_explicit(&peer->signal[lines->rank * SIGNAL_STRIDE], 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&peer->signal[place], 1, memory_order_seq_cst);
     rp_doorbell_ring(peer->bell);
     return RP_OK;
 }
@@ -72,9 +73,9 @@ static bool shm_test(struct rp_channel *ch)
 {
     struct shm_channel *shm = shm_of(ch);
     const struct rp_peer *own = &shm->lines->peer[shm->lines->rank];
+    const size_t place = shm->lines->peer[ch->peer].index * SIGNAL_STRIDE;
     // seq_cst [S1] [D1]: pairs with the addition in shm_signal; a sleeper's second look.
-    if (atomic_load_explicit(&own->signal[ch->peer * SIGNAL_STRIDE], memory_order_seq_cst) ==
-            shm->taken) {
+    if (atomic_load_explicit(&own->signal[place], memory_order_seq_cst) == shm->taken) {
         return false;
     }
     shm->taken++;
@@ -119,8 +120,8 @@ rp_status rp_channel_shm_open(struct rp_lines *lines, uint32_t peer, struct rp_c
     }
     shm->base.ops = &shm_ops;
     shm->base.peer = peer;
-    shm->base.own = &lines->peer[lines->rank].pair[peer];
-    shm->base.peers = &lines->peer[peer].pair[lines->rank];
+    shm->base.own = &lines->peer[lines->rank].pair[lines->peer[peer].index];
+    shm->base.peers = &lines->peer[peer].pair[lines->peer[lines->rank].index];
     shm->lines =
             lines; // `taken` is 0: the peer may have signalled already, and only since creation
     *out = &shm->base;

@@ -10,8 +10,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "transport/channel_tcp.h"
 #include "transport/comm_registry.h"
 #include "transport/segment.h"
 
@@ -19,11 +21,18 @@
 
 // ---- creation ----
 
-// What this rank needs to know of rank `q` to reach it through shared memory.
-static rp_status init_peer(struct rp_comm *comm, uint32_t q, bool zero_copy)
+static bool is_local(const struct rp_comm *comm, uint32_t q)
+{
+    return comm->member[q].node == comm->member[comm->rank].node;
+}
+
+// What this rank needs to know of rank `q` of its node, which is number `index` there, to reach it
+// through shared memory.
+static rp_status init_peer(struct rp_comm *comm, uint32_t q, uint32_t index, bool zero_copy)
 {
     struct rp_peer *peer = &comm->lines.peer[q];
-    rp_segment_peer(comm->segment, q, peer);
+    peer->index = index;
+    rp_segment_peer(comm->segment, index, peer);
     peer->bell = rp_process_bell(comm->process[q]);
     if (q != comm->rank) {
         rp_lines_add_bell(&comm->lines, peer->bell);
@@ -49,10 +58,13 @@ static rp_status init_lines(struct rp_comm *comm, bool zero_copy)
     if (st != RP_OK) {
         return st;
     }
-    comm->lines.zero_copy = zero_copy;
+    comm->lines.zero_copy = zero_copy && comm->nodes == 1;
     comm->lines.window_bytes = rp_segment_window_bytes(comm->segment);
+    uint32_t index = 0;
     for (uint32_t q = 0; st == RP_OK && q < comm->size; q++) {
-        st = init_peer(comm, q, zero_copy);
+        if (is_local(comm, q)) {
+            st = init_peer(comm, q, index++, zero_copy);
+        }
     }
     if (st != RP_OK) {
         rp_lines_fini(&comm->lines);
@@ -70,15 +82,31 @@ static void close_channels(struct rp_comm *comm)
     rp_free(comm->channel);
 }
 
-static rp_status open_channels(struct rp_comm *comm)
+// To a rank of another node through the connection that the bootstrap has made.
+static rp_status open_tcp(struct rp_comm *comm, const struct rp_comm_parts *parts, uint32_t q)
+{
+    // The channel guards it from here on.
+    rp_fork_unguard_fd(parts->link_fd[q]);
+    rp_status st = rp_channel_tcp_open(comm, parts->loop, q, parts->link_fd[q], &comm->channel[q]);
+    if (st == RP_OK) {
+        parts->link_fd[q] = -1;
+    }
+    return st;
+}
+
+static rp_status open_channels(struct rp_comm *comm, const struct rp_comm_parts *parts)
 {
     comm->channel = rp_calloc(comm->size, sizeof(struct rp_channel *));
     if (comm->channel == NULL) {
         return rp_fail(RP_ENOMEM, "no memory for the channels of communicator \"%s\"", comm->name);
     }
     for (uint32_t q = 0; q < comm->size; q++) {
-        rp_status st =
-                q == comm->rank ? RP_OK : rp_channel_shm_open(&comm->lines, q, &comm->channel[q]);
+        rp_status st = RP_OK;
+        if (!is_local(comm, q)) {
+            st = open_tcp(comm, parts, q);
+        } else if (q != comm->rank) {
+            st = rp_channel_shm_open(&comm->lines, q, &comm->channel[q]);
+        }
         if (st != RP_OK) {
             close_channels(comm);
             return st;
@@ -128,7 +156,7 @@ rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out
     if (st != RP_OK) {
         goto undo_alloc;
     }
-    st = open_channels(comm);
+    st = open_channels(comm, parts);
     if (st != RP_OK) {
         goto undo_lines;
     }
@@ -173,7 +201,9 @@ static void destroy(struct rp_comm *comm)
     rp_lines_fini(&comm->lines);
     pthread_mutex_destroy(&comm->cause_lock);
     for (uint32_t q = 0; q < comm->size; q++) {
-        rp_process_unref(comm->process[q]);
+        if (comm->process[q] != NULL) {
+            rp_process_unref(comm->process[q]);
+        }
     }
     rp_free(comm->process);
     rp_free(comm->member);
@@ -413,7 +443,8 @@ rp_status rp_comm_reserve_window(struct rp_comm *comm, uint64_t bytes)
     if (RP_LIKELY(reserved >= wanted)) {
         return RP_OK;
     }
-    rp_status st = rp_segment_reserve_window(comm->segment, comm->rank, wanted);
+    rp_status st =
+            rp_segment_reserve_window(comm->segment, comm->lines.peer[comm->rank].index, wanted);
     // Another thread may have reserved more meanwhile.
     while (st == RP_OK && reserved < wanted &&
             // release [C5]: pairs with the load above.

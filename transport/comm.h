@@ -21,6 +21,7 @@
 #include "kernels/line.h"
 #include "transport/arena.h"
 #include "transport/channel.h"
+#include "transport/loop.h"
 #include "transport/process.h"
 #include "transport/wire.h"
 
@@ -114,11 +115,13 @@ struct rp_comm_parts {
     const char *name;
     struct rp_comm_settings settings;
     struct rp_member *member;    /* [size], from rp_malloc or rp_calloc */
-    struct rp_process **process; /* [size], the same; each referenced */
+    struct rp_process **process; /* [size], the same; each referenced; NULL on other nodes */
     uint32_t nodes;              /* 0 counts as 1 */
+    struct rp_loop *loop;        /* of this rank's device; may be NULL where there is one node */
+    int *link_fd;                /* [size]: connections to other nodes' ranks; the same */
     struct rp_arena *arena;
-    struct rp_segment *segment; /* referenced */
-    bool zero_copy;             /* agreed by all: every arena is mapped everywhere */
+    struct rp_segment *segment; /* of this rank's node; referenced */
+    bool zero_copy;             /* agreed by all: each node's arenas are mapped all over it */
     const uint8_t *secret;      /* of all members; NULL: none, and no sub-communicators */
     bool world;
 };
@@ -128,8 +131,10 @@ struct rp_comm_parts {
  * on, and enter it into the registry. Its reference is the handle's.
  *
  * Takes over `segment`, `member` and `process` with their references; on failure
- * they stay the caller's. With `zero_copy` each member's arena must be known to
- * rp_process_map_arena already.
+ * they stay the caller's. Of `link_fd` it takes over the descriptors, guarded
+ * (base/fork.h) and as rp_links_take() gives them, and leaves -1 in their places,
+ * some of them also on failure. With `zero_copy` the arena of each member on this
+ * node must be known to rp_process_map_arena already.
  *
  *   RP_EPARAM  `name` is too long, or already used on this device
  *   RP_ENOMEM  no heap

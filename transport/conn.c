@@ -59,6 +59,7 @@ struct rp_conn {
     bool finishing;
     bool spoken;
     size_t used;                              // of `greeting`, and then of `in`
+    size_t delivered;                         // of `in`: the frame that the owner looks at now
     uint8_t greeting[RP_WIRE_GREETING_BYTES]; // until ready: the greeting, then the proof
     uint8_t key[RP_WIRE_KEY_BYTES];
     uint8_t *in; // RP_WIRE_FRAME_MAX, from ready on
@@ -93,15 +94,11 @@ static void on_closed(uv_handle_t *handle)
     rp_free(conn);
 }
 
-void rp_conn_close(struct rp_conn *conn)
+// Ends everything but the descriptor.
+static void let_go(struct rp_conn *conn)
 {
-    if (conn == NULL || conn->state == CONN_CLOSED) {
-        return;
-    }
     conn->state = CONN_CLOSED;
     uv_close((uv_handle_t *)&conn->poll, on_closed);
-    rp_fork_unguard_fd(conn->fd);
-    close(conn->fd);
     rp_list_each(link, &conn->queue)
     {
         outgoing_free(rp_container_of(link, struct outgoing, link));
@@ -109,6 +106,26 @@ void rp_conn_close(struct rp_conn *conn)
     close_fds(conn->held_fd, conn->held);
     conn->held = 0;
     rp_list_remove(&conn->link);
+}
+
+void rp_conn_close(struct rp_conn *conn)
+{
+    if (conn == NULL || conn->state == CONN_CLOSED) {
+        return;
+    }
+    let_go(conn);
+    rp_fork_unguard_fd(conn->fd);
+    close(conn->fd);
+}
+
+int rp_conn_detach(struct rp_conn *conn)
+{
+    if (conn->state != CONN_READY || conn->finishing || !rp_list_empty(&conn->queue) ||
+            conn->used != conn->delivered || conn->held != 0) {
+        return -1;
+    }
+    let_go(conn);
+    return conn->fd;
 }
 
 // The other side closed it, or the network did.
@@ -461,7 +478,9 @@ static void deliver_all(struct rp_conn *conn)
         if (conn->used < bytes) {
             return;
         }
+        conn->delivered = bytes;
         deliver(conn, &header);
+        conn->delivered = 0;
         conn->used -= bytes;
         memmove(conn->in, conn->in + bytes, conn->used);
     }
@@ -586,6 +605,32 @@ void rp_conn_peer_text(const struct rp_conn *conn, char *text, size_t bytes)
             snprintf(text, bytes, "uid %u, pid %d", peer.uid, peer.pid);
         }
     }
+}
+
+bool rp_conn_local(const struct rp_conn *conn, struct rp_netif *out)
+{
+    struct sockaddr_storage address = { 0 };
+    socklen_t length = sizeof(address);
+    *out = (struct rp_netif){ 0 };
+    if (conn->state == CONN_CLOSED ||
+            getsockname(conn->fd, (struct sockaddr *)&address, &length) != 0) {
+        return false;
+    }
+    if (address.ss_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, &address, sizeof(v4));
+        memcpy(out->address, &v4.sin_addr, sizeof(v4.sin_addr));
+    } else if (address.ss_family == AF_INET6) {
+        struct sockaddr_in6 v6;
+        memcpy(&v6, &address, sizeof(v6));
+        memcpy(out->address, &v6.sin6_addr, sizeof(v6.sin6_addr));
+        out->scope_id = v6.sin6_scope_id;
+        if (out->scope_id != 0 && if_indextoname(out->scope_id, out->name) == NULL) {
+            out->name[0] = '\0';
+        }
+    }
+    out->family = address.ss_family;
+    return out->family == AF_INET || out->family == AF_INET6;
 }
 
 struct rp_list *rp_conn_link(struct rp_conn *conn)

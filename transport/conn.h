@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "transport/fd_set.h"
 #include "transport/loop.h"
+#include "transport/netif.h"
 #include "transport/wire.h"
 
 struct rp_conn;
@@ -66,6 +67,13 @@ RP_MUST_USE rp_status rp_conn_create(const struct rp_conn_setup *setup, struct r
  * nothing. */
 void rp_conn_close(struct rp_conn *conn);
 
+/**
+ * rp_conn_detach: take the descriptor, guarded (base/fork.h) and non-blocking, and end the
+ * connection as rp_conn_close() does. -1, and nothing is changed, unless it is ready and nothing is
+ * buffered either way, but for the frame that the owner is being handed.
+ */
+int rp_conn_detach(struct rp_conn *conn);
+
 /** rp_conn_adopt: from now on events go to `owner`. */
 void rp_conn_adopt(struct rp_conn *conn, const struct rp_conn_events *events, void *owner);
 
@@ -94,6 +102,9 @@ bool rp_conn_has_spoken(const struct rp_conn *conn);
 
 /** rp_conn_peer_text: "10.0.0.2:4711", "uid 1000, pid 17": who it is, for the log. */
 void rp_conn_peer_text(const struct rp_conn *conn, char *text, size_t bytes);
+
+/** rp_conn_local: the address of this end; false when it is none of TCP's. */
+bool rp_conn_local(const struct rp_conn *conn, struct rp_netif *out);
 
 /** rp_conn_link: a link for whoever holds the connection in a list; see rp_conn_of_link. */
 struct rp_list *rp_conn_link(struct rp_conn *conn);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "transport/node_groups.h"
 #include "transport/node_internal.h"
 
 #define BACKLOG 1024
@@ -122,17 +123,21 @@ rp_status rp_node_create(const struct rp_node_setup *setup, struct rp_node **out
         goto undo_fd;
     }
     node->setup = *setup;
+    node->members = rp_groups_members(setup->roster, setup->size, setup->rank);
     rp_list_init(&node->leader.lobby);
     st = make_tables(node);
     if (st != RP_OK) {
         goto undo_tables;
     }
-    if (leads(node)) {
+    if (leads(node) && node->members > 1) {
         st = rp_node_leader_listen(node, listen_fd);
         listen_fd = -1;
         if (st != RP_OK) {
             goto undo_tables;
         }
+    }
+    if (listen_fd >= 0) {
+        close(listen_fd); // nobody is awaited
     }
     uv_timer_init(rp_loop_uv(setup->loop), &node->timer); // cannot fail
     rp_loop_count_begin(setup->loop);
@@ -175,6 +180,14 @@ void rp_node_destroy(struct rp_node *node)
     stop(node);
     rp_node_result_release(&node->result, node->setup.size);
     uv_close((uv_handle_t *)&node->timer, on_timer_closed);
+}
+
+void rp_node_regroup(struct rp_node *node)
+{
+    node->members = rp_groups_members(node->setup.roster, node->setup.size, node->setup.rank);
+    if (leads(node) && !node->ended && !node->finished && node->result.segment == NULL) {
+        rp_node_leader_regroup(node);
+    }
 }
 
 void rp_node_finish(struct rp_node *node)

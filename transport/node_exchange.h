@@ -7,7 +7,9 @@
  * Every rank opens an abstract Unix socket under a random name before it knows
  * who leads, and tells the name in its hello. The node's lowest rank leads: the
  * others dial it, and who cannot is not on this node, whatever its host is
- * called. After the handshake (peer credentials, then the secret):
+ * called; it is taken out of it (rp_node_regroup) before the rest go on. Ranks
+ * are the communicator's throughout. After the handshake (peer credentials, then
+ * the secret):
  *
  *     member                        leader
  *     join{rank}       ->
@@ -58,13 +60,13 @@ struct rp_node_setup {
     struct rp_loop *loop;
     uint32_t rank;
     uint32_t leader;
-    uint32_t size;
+    uint32_t size;                        /* of the communicator */
     const struct rp_roster_entry *roster; /* [size]; outlives the exchange */
     const uint8_t *secret;                /* outlives the exchange */
     struct rp_arena *arena;               /* of this rank */
     uint64_t window_bytes;
     uint64_t base;
-    int listen_fd; /* leader only, else -1; consumed, also on failure */
+    int listen_fd; /* leader only, else -1; consumed, also on failure; -1 too if it is alone */
     const struct rp_node_events *events;
     void *owner;
 };
@@ -72,14 +74,19 @@ struct rp_node_setup {
 /** rp_node_create: begin. No event comes before the loop's next step. RP_ENOMEM, RP_ESYS. */
 RP_MUST_USE rp_status rp_node_create(const struct rp_node_setup *setup, struct rp_node **out);
 
+/** rp_node_regroup: ranks that had not reached the leader were taken out of the node, in the
+ * roster.
+ */
+void rp_node_regroup(struct rp_node *node);
+
 /** rp_node_destroy: end it and drop what was not taken; frees itself later. NULL: nothing. */
 void rp_node_destroy(struct rp_node *node);
 
 /* What the exchange yields; the taker owns references and array (rp_free). */
 struct rp_node_result {
     struct rp_segment *segment;
-    struct rp_process **process; /* [size] */
-    bool zero_copy;              /* this process maps every rank's arena */
+    struct rp_process **process; /* [size]; NULL for ranks of other nodes */
+    bool zero_copy;              /* this process maps the arena of every rank of the node */
 };
 
 /** rp_node_take: after `mapped`. */

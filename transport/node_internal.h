@@ -42,7 +42,7 @@ struct rp_node_seat {
 struct rp_node_leader {
     struct rp_listener *listener;
     struct rp_list lobby;      /* struct rp_conn that has not said which rank it is */
-    struct rp_node_seat *seat; /* [size]; the own one stays empty */
+    struct rp_node_seat *seat; /* [size]; the own one and those of other nodes stay empty */
     uint32_t joined;
     uint32_t step; /* the rank that is described now; size: all were */
     uint32_t seen; /* how many ranks have seen it */
@@ -58,6 +58,7 @@ struct rp_node_member {
 
 struct rp_node {
     struct rp_node_setup setup;
+    uint32_t members; /* ranks of the node, this one included */
     uv_timer_t timer; /* the start, a member's next dial, the grace */
     bool ended;       /* failed or destroyed: no more events */
     bool finished;    /* `mapped` was told */
@@ -67,8 +68,17 @@ struct rp_node {
     struct rp_node_member member;
 };
 
+/** rp_node_has: whether `rank`, which may be any number, is of this node. */
+static inline bool rp_node_has(const struct rp_node *node, uint32_t rank)
+{
+    const struct rp_roster_entry *roster = node->setup.roster;
+    return rank < node->setup.size &&
+           roster[rank].member.node == roster[node->setup.rank].member.node;
+}
+
 /* One side's entry points: begin, on the loop; and close every connection. */
 void rp_node_leader_begin(struct rp_node *node);
+void rp_node_leader_regroup(struct rp_node *node);
 void rp_node_leader_stop(struct rp_node *node);
 void rp_node_member_begin(struct rp_node *node);
 void rp_node_member_stop(struct rp_node *node);

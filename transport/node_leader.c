@@ -18,12 +18,21 @@ static uint32_t rank_of(const struct rp_node_seat *seat)
 
 static void describe_next(struct rp_node *node);
 
+// The first rank of the node from `rank` on; the communicator's size when there is none.
+static uint32_t member_from(const struct rp_node *node, uint32_t rank)
+{
+    while (rank < node->setup.size && !rp_node_has(node, rank)) {
+        rank++;
+    }
+    return rank;
+}
+
 // One more rank has seen what is described; after the last it is the next one's turn.
 static void count_seen(struct rp_node *node)
 {
     struct rp_node_leader *leader = &node->leader;
-    if (++leader->seen == node->setup.size) {
-        leader->step++;
+    if (++leader->seen == node->members) {
+        leader->step = member_from(node, leader->step + 1);
         describe_next(node);
     }
 }
@@ -33,7 +42,7 @@ static void describe(struct rp_node *node, struct rp_fd_set *fds)
 {
     struct rp_node_leader *leader = &node->leader;
     leader->seen = 0;
-    for (uint32_t i = 0; i < node->setup.size; i++) {
+    for (uint32_t i = member_from(node, 0); i < node->setup.size; i = member_from(node, i + 1)) {
         struct rp_node_seat *seat = &leader->seat[i];
         seat->seen = i == node->setup.rank || i == leader->step;
         if (!seat->seen && !rp_node_send(node, seat->conn, RP_NODE_MEMBER, leader->step, fds)) {
@@ -60,7 +69,7 @@ static void describe_self(struct rp_node *node)
 
 static void finish_if_done(struct rp_node *node)
 {
-    if (node->leader.step == node->setup.size && node->leader.proofs == node->setup.size - 1) {
+    if (node->leader.step == node->setup.size && node->leader.proofs == node->members - 1) {
         rp_node_finish(node);
     }
 }
@@ -86,7 +95,7 @@ static rp_status give_segment(struct rp_node *node)
         return st;
     }
     for (uint32_t i = 0; st == RP_OK && i < node->setup.size; i++) {
-        if (i != node->setup.rank) {
+        if (i != node->setup.rank && rp_node_has(node, i)) {
             st = rp_conn_send(node->leader.seat[i].conn, RP_NODE_SEGMENT,
                     rp_segment_token(node->result.segment), RP_SEGMENT_TOKEN_BYTES, fds);
         }
@@ -100,7 +109,7 @@ static void all_joined(struct rp_node *node)
     rp_listener_close(node->leader.listener);
     node->leader.listener = NULL;
     rp_status st = rp_segment_create(
-            node->setup.size, node->setup.window_bytes, node->setup.base, &node->result.segment);
+            node->members, node->setup.window_bytes, node->setup.base, &node->result.segment);
     if (st == RP_OK) {
         st = give_segment(node);
     }
@@ -108,7 +117,15 @@ static void all_joined(struct rp_node *node)
         rp_node_fail_described(node, st);
         return;
     }
+    node->leader.step = member_from(node, 0);
     describe_next(node);
+}
+
+void rp_node_leader_regroup(struct rp_node *node)
+{
+    if (node->leader.joined == node->members - 1) {
+        all_joined(node);
+    }
 }
 
 // A member describes itself: keep a copy of its descriptors for the others, then adopt them.
@@ -206,7 +223,7 @@ static void on_lobby_frame(struct rp_conn *conn, void *owner, struct rp_frame *f
     struct rp_node *node = owner;
     uint32_t rank = rp_read_u32(&frame->payload);
     if (frame->type != RP_NODE_JOIN || !rp_reader_finished(&frame->payload) ||
-            rank >= node->setup.size || rank == node->setup.rank ||
+            !rp_node_has(node, rank) || rank == node->setup.rank ||
             node->leader.seat[rank].conn != NULL) {
         rp_log_warn("a connection to the node socket did not name a rank that is awaited");
         rp_conn_close(conn);
@@ -215,7 +232,7 @@ static void on_lobby_frame(struct rp_conn *conn, void *owner, struct rp_frame *f
     rp_list_remove(rp_conn_link(conn));
     node->leader.seat[rank] = (struct rp_node_seat){ .node = node, .conn = conn };
     rp_conn_adopt(conn, &seat_events, &node->leader.seat[rank]);
-    if (++node->leader.joined == node->setup.size - 1) {
+    if (++node->leader.joined == node->members - 1) {
         all_joined(node);
     }
 }
@@ -268,7 +285,7 @@ rp_status rp_node_leader_listen(struct rp_node *node, int fd)
 void rp_node_leader_begin(struct rp_node *node)
 {
     node->setup.events->reached(node->setup.owner, true, "");
-    if (!node->ended && node->setup.size == 1) {
+    if (!node->ended && node->members == 1) {
         all_joined(node);
     }
 }

@@ -17,7 +17,7 @@
 static void prove_if_done(struct rp_node *node)
 {
     struct rp_node_member *member = &node->member;
-    if (node->ended || !member->given || member->known < node->setup.size - 1) {
+    if (node->ended || !member->given || member->known < node->members - 1) {
         return;
     }
     uint8_t proof[RP_NODE_PROOF_BYTES];
@@ -41,7 +41,7 @@ static void take_segment(struct rp_node *node, struct rp_frame *frame)
     }
     int fd = frame->fd[0];
     frame->fd[0] = -1;
-    rp_status st = rp_segment_open(fd, token, node->setup.size, &node->result.segment);
+    rp_status st = rp_segment_open(fd, token, node->members, &node->result.segment);
     if (st != RP_OK) {
         rp_node_fail_described(node, st);
     } else if (rp_segment_base(node->result.segment) != node->setup.base ||
@@ -67,7 +67,7 @@ static void give(struct rp_node *node)
 static void take_member(struct rp_node *node, struct rp_frame *frame)
 {
     uint32_t rank = rp_read_u32(&frame->payload);
-    if (!rp_reader_finished(&frame->payload) || rank >= node->setup.size ||
+    if (!rp_reader_finished(&frame->payload) || !rp_node_has(node, rank) ||
             node->result.process[rank] != NULL || frame->fd_count < RP_NODE_FDS_LEAST) {
         rp_node_fail_protocol(node, node->setup.leader);
         return;

@@ -30,7 +30,7 @@
 
 #include "base/status.h"
 
-#define RP_WIRE_VERSION 1u
+#define RP_WIRE_VERSION 2u
 #define RP_WIRE_SECRET_BYTES 32
 #define RP_WIRE_NONCE_BYTES 32
 #define RP_WIRE_PROOF_BYTES 32
@@ -46,6 +46,7 @@
 enum rp_wire_scope {
     RP_WIRE_ROOT = 1, /* the root's TCP port */
     RP_WIRE_NODE = 2, /* the node leader's abstract Unix socket */
+    RP_WIRE_LINK = 3, /* a rank's TCP port for those of other nodes */
 };
 
 enum rp_wire_role {

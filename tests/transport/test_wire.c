@@ -332,7 +332,7 @@ Test(wire, a_roster_comes_back_over_several_messages)
         roster[i].member = (struct rp_member){ .pid = i, .device_id = (int32_t)i % 8 };
         memset(roster[i].member.host, 'h', sizeof(roster[i].member.host) - 1);
         memset(roster[i].node_socket, 's', sizeof(roster[i].node_socket) - 1);
-        roster[i].node = i / 8;
+        roster[i].member.node = i / 8;
     }
     uint32_t first = 0;
     uint32_t count = 0;
