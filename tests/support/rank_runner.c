@@ -126,6 +126,10 @@ static _Noreturn void run_process(unsigned process)
     for (const char *const *item = crew.job.env; item != NULL && *item != NULL; item++) {
         putenv((char *)(uintptr_t)*item);
     }
+    if (crew.job.node != NULL) {
+        const char node[2] = { crew.job.node[first], '\0' };
+        setenv("REPRISE_NODE_ID", node, 1);
+    }
     for (unsigned r = first; r < end; r++) {
         id[r] = r;
     }

@@ -56,6 +56,8 @@ struct rank_job {
     void *shared;    /* from rank_shared_create(), or NULL */
     uint64_t seed;
     const char *const *env; /* "NAME=value", NULL at the end; set before the first call */
+    const char *node;       /* a letter a rank: each is another node, by its REPRISE_NODE_ID, that
+                               of a process its first rank's; NULL: one for all */
 };
 
 /** rank_shared_create: zeroed memory that a job's processes share. Freed by rank_shared_destroy().
