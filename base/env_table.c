@@ -417,7 +417,8 @@ const struct rp_env_row rp_env_rows[RP_ENV_COUNT] = {
     .name = "REPRISE_NODE_ID", .group = RP_ENV_GROUP_REPRISE,
     .parse = rp_env_parse_name, .field_off = IN_DEVICE(node_id),
     .values = "a text of at most 127 characters", .fallback_words = "none",
-    .meaning = "Ranks with different ids are on different nodes, also on one machine. For tests.",
+    .meaning = "Ranks with different ids are on different nodes, also on one machine: TCP is between "
+        "them. Ranks of one id share a node as far as they can share memory.",
 },
 [RP_ENV_TINY_BYTES] = {
     .name = "REPRISE_TINY_BYTES", .group = RP_ENV_GROUP_REPRISE,

@@ -56,6 +56,10 @@ static void write_pattern(struct boot_rank *rank)
     void *block;
     uint64_t pattern = PATTERN(rank->comm->rank);
     rank->outcome->zero_copy = rank->comm->lines.zero_copy;
+    rank->outcome->nodes = rank->comm->nodes;
+    for (uint32_t i = 0; i < rank->comm->size && i < BOOT_RANKS_MAX; i++) {
+        rank->outcome->node[i] = rank->comm->member[i].node;
+    }
     rp_text_copy(rank->outcome->name, sizeof(rank->outcome->name), rank->comm->name);
     if (rp_arena_alloc(rank->request.arena, PATTERN_BYTES, 64, RP_ARENA_DEVICE, &block) != RP_OK ||
             !rp_arena_offset(
@@ -118,6 +122,12 @@ const char *boot_rank_check(const struct boot_rank *rank, const struct boot_outc
     for (uint32_t i = 0; i < comm->size; i++) {
         const struct rp_peer *peer = &comm->lines.peer[i];
         uint64_t pattern = 0;
+        if (comm->member[i].node != comm->member[comm->rank].node) {
+            if (comm->channel[i] == NULL || peer->block == NULL || peer->arena != NULL) {
+                return "a rank of another node has no channel, or an arena";
+            }
+            continue;
+        }
         memcpy(&pattern, peer->slot[0], sizeof(pattern));
         if (pattern != PATTERN(i)) {
             return "a rank's slot is not the one that the rank wrote";

@@ -22,7 +22,9 @@ struct boot_outcome {
     rp_status status; /* RP_AGAIN: it has not ended */
     uint64_t elapsed_ns;
     bool zero_copy;
-    uint64_t pattern_off; /* of the pattern that it wrote, in its arena */
+    uint32_t nodes;
+    uint32_t node[BOOT_RANKS_MAX]; /* of each rank, as this one knows it */
+    uint64_t pattern_off;          /* of the pattern that it wrote, in its arena */
     char name[RP_COMM_NAME_BYTES];
     char sentence[RP_ERROR_TEXT_MAX];
 };

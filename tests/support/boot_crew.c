@@ -190,3 +190,18 @@ bool boot_crew_all(const struct boot_crew *crew, rp_status status, const char *t
     }
     return good;
 }
+
+bool boot_crew_partition(const struct boot_crew *crew, const char *letters)
+{
+    bool same = boot_crew_all(crew, RP_OK, "");
+    for (uint32_t i = 0; same && i < crew->size; i++) {
+        for (uint32_t q = 0; q < crew->size; q++) {
+            const uint32_t node = crew->shared->outcome[i].node[q];
+            if (node != (uint32_t)(letters[q] - 'a')) {
+                fprintf(stderr, "rank %u takes rank %u to be on node %u\n", i, q, node);
+                same = false;
+            }
+        }
+    }
+    return same;
+}

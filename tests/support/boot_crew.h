@@ -43,4 +43,8 @@ void boot_crew_free(struct boot_crew *crew);
 /** boot_crew_all: as boot_group_all; ranks with steps_max are left out. */
 bool boot_crew_all(const struct boot_crew *crew, rp_status status, const char *text);
 
+/** boot_crew_partition: every rank succeeded and knows the nodes by `letters`, one a rank; prints
+ *  the others. */
+bool boot_crew_partition(const struct boot_crew *crew, const char *letters);
+
 #endif

@@ -75,6 +75,43 @@ Test(bootstrap_processes, a_rank_that_is_killed_is_named)
 }
 
 // The same with the rank whose process has the root and leads the node.
+static bool named_node(struct boot_crew *crew, uint32_t rank)
+{
+    const char name[2] = { ((const char *)crew->arg)[rank], '\0' };
+    return setenv("REPRISE_NODE_ID", name, 1) == 0;
+}
+
+// The same between nodes, while the connections are made, too.
+Test(bootstrap_processes, a_rank_killed_on_another_node_is_named)
+{
+    int died = 0;
+    for (uint32_t steps = 3; steps <= 40; steps++) {
+        struct boot_crew crew = { .size = 4,
+            .timeout_s = 2,
+            .prepare = named_node,
+            .arg = (void *)(uintptr_t) "aabb",
+            .steps_max = { 0, 0, steps, 0 } };
+        boot_crew_run(&crew);
+        for (uint32_t i = 0; i < 4; i++) {
+            if (i == 2) {
+                continue;
+            }
+            const struct boot_outcome *outcome = &crew.shared->outcome[i];
+            cr_assert(eq(int, crew.exit_code[i], 0), "no signal, no crash");
+            const bool named = strstr(outcome->sentence, "rank 2") != NULL;
+            died += outcome->status == RP_EREMOTE && named ? 1 : 0;
+            cr_assert(outcome->status == RP_OK || ((outcome->status == RP_EREMOTE ||
+                                                           outcome->status == RP_ECONNTIMEOUT) &&
+                                                          named),
+                    "%u steps, rank %u: %s %s", steps, i, rp_status_name(outcome->status),
+                    outcome->sentence);
+            cr_assert(lt(u64, outcome->elapsed_ns, 3500 * RP_NS_PER_MS));
+        }
+        boot_crew_free(&crew);
+    }
+    cr_assert(gt(int, died, 12));
+}
+
 Test(bootstrap_processes, a_killed_root_is_named)
 {
     int died = 0;
@@ -99,21 +136,19 @@ Test(bootstrap_processes, a_killed_root_is_named)
     cr_assert(gt(int, died, 0));
 }
 
-static bool other_node(struct boot_crew *crew, uint32_t rank)
+Test(bootstrap_processes, node_ids_are_nodes)
 {
-    (void)crew;
-    return setenv("REPRISE_NODE_ID", rank < 2 ? "left" : "right", 1) == 0;
-}
-
-Test(bootstrap_processes, ranks_of_other_nodes_are_named)
-{
-    struct boot_crew crew = { .size = 4, .timeout_s = 20, .prepare = other_node };
-    boot_crew_run(&crew);
-    cr_assert(boot_crew_all(&crew, RP_ENOTSUP, "ranks 2, 3 do not share a node with rank 0"));
-    cr_assert(
-            boot_crew_all(&crew, RP_ENOTSUP, "transport between nodes is not part of this build"));
-    cr_assert(lt(u64, crew.shared->outcome[0].elapsed_ns, 3 * RP_NS_PER_S));
-    boot_crew_free(&crew);
+    static const char *const ids[][2] = { { "xxyy", "aabb" }, { "xyxy", "abab" },
+        { "yxxx", "abbb" }, { "qwer", "abcd" } };
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        struct boot_crew crew = {
+            .size = 4, .timeout_s = 20, .prepare = named_node, .arg = (void *)(uintptr_t)ids[i][0]
+        };
+        boot_crew_run(&crew);
+        cr_assert(boot_crew_partition(&crew, ids[i][1]), "%s", ids[i][0]);
+        cr_assert(lt(u64, crew.shared->outcome[0].elapsed_ns, 3 * RP_NS_PER_S));
+        boot_crew_free(&crew);
+    }
 }
 
 static bool same_node(struct boot_crew *crew, uint32_t rank)
