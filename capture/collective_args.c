@@ -12,6 +12,7 @@
 #include "capture/op.h"
 #include "capture/select.h"
 #include "kernels/dtype.h"
+#include "replay/batch.h"
 
 #define TEXT_BYTES (RP_COMM_NAME_BYTES + 64)
 
@@ -121,6 +122,12 @@ static rp_status check_fixed(
             return rp_fail(RP_EPARAM, "%s: rsv[%u] of the arguments is not 0", api, i);
         }
     }
+    if (name == NULL && op->record.op == RP_OP_BATCH_SEND_RECV) {
+        return rp_fail(RP_ENOTSUP,
+                "%s: a BatchSendRecv's items are no arguments; they can be changed by an update of "
+                "a task group",
+                api);
+    }
     if (name != NULL) {
         return rp_fail(RP_EPARAM,
                 "%s: %s of the arguments differs from that of the task (%s on communicator %s); "
@@ -190,11 +197,35 @@ static void describe_fixed(const struct rp_op *op, char *text, size_t bytes)
             root_of(op), op->comm->name);
 }
 
+/* Sequences of pairs are counted when a replay is queued, so who sends to whom stays. The items of
+ * `now` take the places of those before. */
+static rp_status check_same_items(
+        const char *api, const struct rp_op *before, const struct rp_op *now)
+{
+    const struct rp_batch *had = before->batch;
+    struct rp_batch *given = now->batch;
+    bool same = had->count == given->count;
+    for (uint32_t i = 0; same && i < had->count; i++) {
+        same = had->item[i].peer == given->item[i].peer &&
+               had->item[i].sends == given->item[i].sends;
+        given->item[i].place = had->item[i].place;
+    }
+    return same ? RP_OK
+                : rp_fail(RP_EPARAM,
+                          "%s: a BatchSendRecv of %" PRIu32
+                          " items on %s cannot become one of %" PRIu32
+                          " that sends to or receives from other ranks, or in another order",
+                          api, had->count, before->comm->name, given->count);
+}
+
 rp_status rp_collective_check_same(
         const char *api, const struct rp_op *before, const struct rp_op *now)
 {
     const struct rp_record *a = &before->record;
     const struct rp_record *b = &now->record;
+    if (a->op == RP_OP_BATCH_SEND_RECV && b->op == a->op && before->comm == now->comm) {
+        return check_same_items(api, before, now);
+    }
     if (before->comm == now->comm && a->op == b->op && a->dtype == b->dtype &&
             a->reduce == b->reduce && root_of(before) == root_of(now)) {
         return RP_OK;

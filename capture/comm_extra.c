@@ -5,6 +5,7 @@
 #include "capture/comm_memory.h"
 #include "capture/comm_registered.h"
 #include "capture/expand_cache.h"
+#include "capture/p2p.h"
 #include "capture/rank_graph.h"
 #include "capture/sym_window.h"
 
@@ -49,6 +50,7 @@ rp_status rp_comm_extra_create(
 
 void rp_comm_extra_attach(struct rp_comm *comm, struct rp_comm_extra *extra)
 {
+    comm->pair_lanes = rp_pairs_lanes(comm->lines.window_bytes, comm->size);
     // release [X1]: pairs with the load in rp_comm_extra_of.
     atomic_store_explicit(&comm->attachment, &extra->attachment, memory_order_release);
 }

@@ -11,7 +11,7 @@
 #include "capture/comm_extra.h"
 #include "kernels/counts.h"
 #include "kernels/dtype.h"
-#include "replay/program.h"
+#include "replay/submission.h"
 
 #define BUCKETS 128
 #define ENTRIES_MAX 256 // that no graph holds; beyond it, those not in use are dropped
@@ -294,6 +294,12 @@ static void change_holds(struct rp_comm *comm, const void *what, bool more)
 
 void rp_expand_hold(const struct rp_op *op)
 {
+    if (rp_op_is_pairs(op->record.op)) { // which have no lists
+        if (rp_op_batch(op) != NULL) {
+            rp_batch_ref(op->batch);
+        }
+        return;
+    }
     change_holds(op->comm, op->list, true);
     change_holds(op->comm, op->tail, true);
     change_holds(op->comm, op->counts, true);
@@ -301,6 +307,12 @@ void rp_expand_hold(const struct rp_op *op)
 
 void rp_expand_release(const struct rp_op *op)
 {
+    if (rp_op_is_pairs(op->record.op)) { // which have no lists
+        if (rp_op_batch(op) != NULL) {
+            rp_batch_unref(op->batch);
+        }
+        return;
+    }
     change_holds(op->comm, op->list, false);
     change_holds(op->comm, op->tail, false);
     change_holds(op->comm, op->counts, false);

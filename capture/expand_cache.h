@@ -44,8 +44,8 @@ RP_MUST_USE rp_status rp_counts_cached(
         struct rp_comm *comm, const struct rp_counts *counts, const struct rp_counts **out);
 
 /**
- * rp_expand_hold: a graph, or an update of one, has `op`: its lists and its table stay until
- * rp_expand_release. The caller's reference of the communicator covers both.
+ * rp_expand_hold: a graph, or an update of one, has `op`: its lists and its table, or its batch,
+ * stay until rp_expand_release. The caller's reference of the communicator covers both.
  */
 void rp_expand_hold(const struct rp_op *op);
 void rp_expand_release(const struct rp_op *op);

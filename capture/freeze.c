@@ -14,6 +14,7 @@
 #include "capture/cond.h"
 #include "capture/freeze_plan.h"
 #include "replay/label.h"
+#include "replay/pair_op.h"
 #include "transport/comm.h"
 
 /* The program while it is written. */
@@ -125,6 +126,14 @@ static uint32_t emit_task(struct writer *w, const struct rp_part *part, const st
     return emit(w, &insn);
 }
 
+/* Sends and receives let the next op of their communicator go when they have their numbers. */
+static void emit_number(struct writer *w, const struct rp_part *part, const struct rp_node *node)
+{
+    const struct rp_insn insn = { .kind = RP_INSN_NUMBER,
+        .index = part->op_first + node->insn.index };
+    (void)emit(w, &insn);
+}
+
 /* The defaults of the conditions, before anything else of the root's first lane. */
 static void emit_defaults(struct writer *w, const struct rp_graph *root)
 {
@@ -153,9 +162,16 @@ static void write_lane(struct writer *w, struct rp_part *part, uint32_t lane)
         if (!planned->keep) {
             continue;
         }
+        const struct rp_node *node = &part->graph->node[n];
         emit_links(w, part, planned->waits, true);
-        planned->at = emit_task(w, part, &part->graph->node[n]);
-        emit_links(w, part, planned->signals, false);
+        if (rp_plan_numbers(part, n)) {
+            emit_number(w, part, node);
+            emit_links(w, part, planned->signals, false);
+            planned->at = emit_task(w, part, node);
+        } else {
+            planned->at = emit_task(w, part, node);
+            emit_links(w, part, planned->signals, false);
+        }
     }
 }
 
@@ -228,14 +244,72 @@ static void write_ops(const struct rp_plan *plan, struct rp_program *program)
             if (graph->node[n].insn.kind != RP_INSN_COLLECTIVE || !part->node[n].keep) {
                 continue;
             }
-            const struct rp_comm *comm = graph->op[graph->node[n].insn.index].comm;
+            const struct rp_op *op = &graph->op[graph->node[n].insn.index];
             uint32_t c = 0;
-            while (program->comm[c] != comm) {
+            while (program->comm[c] != op->comm) {
                 c++;
             }
-            program->comm_ops[c]++;
+            if (rp_op_is_pairs(op->record.op)) {
+                program->pair_ops++;
+            } else {
+                program->comm_ops[c]++;
+            }
         }
     }
+}
+
+/* The program's sends and receives of one pair and direction: index of their use, added if new. */
+static bool find_use(struct rp_program *program, uint32_t *room, struct rp_comm *comm,
+        const struct rp_pair_item *item, uint32_t *index)
+{
+    uint32_t u = 0;
+    while (u < program->pair_use_count &&
+            (program->pair_use[u].comm != comm || program->pair_use[u].peer != item->peer ||
+                    program->pair_use[u].sends != item->sends)) {
+        u++;
+    }
+    if (u == program->pair_use_count) {
+        struct rp_pair_use *uses = rp_array_room(program->pair_use, u, room, sizeof *uses);
+        if (uses == NULL) {
+            return false;
+        }
+        program->pair_use = uses;
+        uses[u] = (struct rp_pair_use){ .comm = comm, .peer = item->peer, .sends = item->sends };
+        program->pair_use_count++;
+    }
+    *index = u;
+    return true;
+}
+
+/* Counts the sends and receives of the root, in the order in which they were called; with `settle`
+ * each learns its place, which cannot fail any more. */
+static bool count_pairs(struct rp_program *program, const struct rp_part *part, bool settle)
+{
+    const struct rp_graph *graph = part->graph;
+    uint32_t room = program->pair_use_count;
+    for (uint32_t u = 0; u < program->pair_use_count; u++) {
+        program->pair_use[u].count = 0;
+    }
+    for (uint32_t n = 0; !program->open_ended && n < graph->node_count; n++) {
+        const struct rp_insn *insn = &graph->node[n].insn;
+        if (insn->kind != RP_INSN_COLLECTIVE || !part->node[n].keep ||
+                !rp_op_is_pairs(program->op[part->op_first + insn->index].record.op)) {
+            continue;
+        }
+        struct rp_op *op = &program->op[part->op_first + insn->index];
+        for (uint32_t i = 0; i < rp_pair_items(op); i++) {
+            const struct rp_pair_item item = rp_pair_item_of(op, i);
+            uint32_t u = 0;
+            if (!find_use(program, &room, op->comm, &item, &u)) {
+                return false;
+            }
+            const struct rp_pair_place place = { .use = u, .index = program->pair_use[u].count++ };
+            if (settle) {
+                *rp_pair_place_of(op, i) = place;
+            }
+        }
+    }
+    return true;
 }
 
 /* The graphs take the program over: their ops lie in it from now on. */
@@ -279,7 +353,13 @@ rp_status rp_graph_freeze(struct rp_graph *graph)
             write_lanes(&writer, &plan);
             resolve_targets(program, &plan.part[0]);
             write_ops(&plan, program);
-            adopt(&plan, program);
+            if (count_pairs(program, &plan.part[0], false)) {
+                (void)count_pairs(program, &plan.part[0], true);
+                adopt(&plan, program);
+            } else {
+                st = rp_fail(RP_ENOMEM, "no memory for the sends and receives of a program");
+                rp_program_unref(program);
+            }
         }
     }
     rp_plan_free(&plan);

@@ -2,8 +2,10 @@
 // waiting lane is a lane that the scheduler looks at in vain.
 //
 //  - Collectives of one communicator must run in call order, also when they were captured on forked
-//    streams: neighbours in different lanes get an edge. A conditional counts as a collective of
-//    every communicator that its sub-graphs use.
+//    streams: neighbours in different lanes get an edge. Sends and receives have
+//    places in their pairs' sequences instead; where conditions decide how many there are, the edge
+//    leads from where they are numbered. A conditional counts as a collective
+//    of every communicator that its sub-graphs use.
 //  - A wait is dropped when what it waits for is known to have finished anyway. Known is kept as a
 //    vector clock per lane: the last node of every lane that has finished when this lane gets to
 //    its next node.
@@ -251,6 +253,10 @@ static rp_status plan_uses(struct planner *f, uint32_t node)
     if (f->plan->open_ended && f->part->graph->kind == RP_GRAPH_BUILT) {
         return RP_OK; // jumps decide in which order they come
     }
+    if (insn->kind == RP_INSN_COLLECTIVE &&
+            rp_op_is_pairs(f->part->graph->op[insn->index].record.op) && !f->plan->open_ended) {
+        return RP_OK; // they have the order of their pairs alone
+    }
     if (insn->kind == RP_INSN_COLLECTIVE) {
         return plan_use(f, node, comm_index(f->plan, f->part->graph->op[insn->index].comm));
     }
@@ -340,6 +346,13 @@ static rp_status plan_part(struct rp_plan *plan, struct rp_part *part, const boo
 
 // ---- sizes ----
 
+bool rp_plan_numbers(const struct rp_part *part, uint32_t node)
+{
+    const struct rp_insn *insn = &part->graph->node[node].insn;
+    return insn->kind == RP_INSN_COLLECTIVE && part->node[node].signals != RP_NONE &&
+           rp_op_is_pairs(part->graph->op[insn->index].record.op);
+}
+
 // Whether jumps decide what runs. A lane that only others start has them, or never runs at all.
 static bool jumps(const struct rp_graph *graph)
 {
@@ -376,7 +389,7 @@ static void add_part_size(struct rp_plan *plan, struct rp_part *part)
         if (!part->node[n].keep) {
             continue;
         }
-        size->insns++;
+        size->insns += 1 + (uint32_t)rp_plan_numbers(part, n);
         if (insn->kind == RP_INSN_EVENT_RECORD || insn->kind == RP_INSN_EVENT_WAIT) {
             size->bounds++;
         } else if (insn->kind == RP_INSN_LABEL_SWITCH) {

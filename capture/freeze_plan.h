@@ -49,6 +49,10 @@ struct rp_plan {
     struct rp_program_size size; /* insns: at most so many */
 };
 
+/** rp_plan_numbers: whether the node is a collective of sends and receives that another lane waits
+ * for: the wait ends when they are numbered, which is an instruction of its own then. */
+bool rp_plan_numbers(const struct rp_part *part, uint32_t node);
+
 /** rp_plan_make: plan `root` and its sub-graphs. rp_plan_free is due after a failure too. */
 RP_MUST_USE rp_status rp_plan_make(struct rp_graph *root, struct rp_plan *plan);
 void rp_plan_free(struct rp_plan *plan);

@@ -263,6 +263,11 @@ static void put_collective(struct fields *args, const struct rp_op *op, bool ver
     if (rp_matrix_row(op->record.op)->rooted) {
         put_number(args, "Root", op->record.root);
     }
+    if (op->record.op == RP_OP_BATCH_SEND_RECV) {
+        put_number(args, "Items", op->record.count);
+    } else if (rp_op_is_pairs(op->record.op)) {
+        put_number(args, "Peer", op->record.root);
+    }
     put_text(args, "Expansion", words.expansion);
     put_text(args, "Algorithm", words.algorithm);
     put_text(args, "Communicator", op->comm->name);

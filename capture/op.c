@@ -14,6 +14,7 @@
 #include "capture/comm_config.h"
 #include "capture/comm_extra.h"
 #include "capture/expand_cache.h"
+#include "capture/p2p.h"
 #include "capture/select.h"
 #include "kernels/dtype.h"
 #include "replay/context.h"
@@ -70,7 +71,11 @@ static rp_status check_pointers(const struct rp_op_call *call)
     if (rp_op_is_uneven(call->op)) {
         return check_arrays(call);
     }
-    if (call->send == NULL && call->op != RP_OP_SCATTER) {
+    if (rp_op_is_pairs(call->op)) {
+        name = call->op == RP_OP_SEND ? call->send == NULL ? "sendBuf" : NULL
+               : call->recv == NULL   ? "recvBuf"
+                                      : NULL;
+    } else if (call->send == NULL && call->op != RP_OP_SCATTER) {
         name = call->op == RP_OP_BROADCAST ? "buf" : "sendBuf";
     } else if (call->recv == NULL) {
         name = "recvBuf";
@@ -131,6 +136,16 @@ static rp_status check_type(const struct rp_op_call *call, const struct rp_matri
     return RP_OK;
 }
 
+static rp_status check_peer(const struct rp_op_call *call, const struct rp_comm *comm)
+{
+    if (rp_op_is_pairs(call->op) && call->root >= comm->size) {
+        return rp_fail(RP_EPARAM, "%s: %s %" PRIu32 " is none of the %" PRIu32 " ranks of %s",
+                call->api, call->op == RP_OP_SEND ? "destRank" : "srcRank", call->root, comm->size,
+                comm->name);
+    }
+    return RP_OK;
+}
+
 static rp_status check_values(
         const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_matrix_row *row)
 {
@@ -151,7 +166,13 @@ static rp_status check_values(
         return rp_fail(RP_EPARAM, "%s: root %" PRIu32 " is none of the %" PRIu32 " ranks of %s",
                 call->api, call->root, comm->size, comm->name);
     }
-    return st;
+    return st != RP_OK ? st : check_peer(call, comm);
+}
+
+rp_status rp_op_check(const struct rp_op_call *call, const struct rp_comm *comm)
+{
+    const rp_status st = check_pointers(call);
+    return st != RP_OK ? st : check_values(call, comm, rp_matrix_row(call->op));
 }
 
 // ---- tables ----
@@ -324,7 +345,7 @@ static rp_status find_table(
     return st;
 }
 
-static rp_status find_stream(
+rp_status rp_op_stream(
         const struct rp_op_call *call, const struct rp_comm *comm, struct rp_stream **out)
 {
     struct rp_stream *stream = rp_stream_from_handle(call->stream);
@@ -476,7 +497,7 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
         .counts = counts,
         .record = {
                 .count = call->count,
-                .root = row->rooted ? call->root : 0,
+                .root = row->rooted || rp_op_is_pairs(call->op) ? call->root : 0,
                 .op = call->op,
                 .dtype = (uint8_t)call->dtype,
                 .reduce = row->reduces ? (uint8_t)call->reduce : 0,
@@ -497,7 +518,9 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     }
     classify(comm, op);
     op->record.digest = rp_record_digest(&op->record);
-    return aiv ? reserve_for_kernel(comm, &op->record) : expand(comm, op);
+    return aiv                        ? reserve_for_kernel(comm, &op->record)
+           : rp_op_is_pairs(call->op) ? rp_pairs_reserve(comm)
+                                      : expand(comm, op);
 }
 
 rp_status rp_op_make(const struct rp_op_call *call, struct rp_comm *comm, struct rp_op *op)
@@ -534,7 +557,7 @@ static void log_entry(
 
 // Want of memory while the operator is made is want of memory for its task: a capture that went on
 // would end as a graph that lacks it.
-static rp_status lose_capture(struct rp_stream *stream, rp_status st)
+rp_status rp_op_lose_capture(struct rp_stream *stream, rp_status st)
 {
     pthread_mutex_lock(&stream->context->capture_lock);
     if (stream->capture != NULL) {
@@ -555,12 +578,12 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
     }
     rp_status st = check_table_buffers(call, comm);
     st = st != RP_OK ? st : check_values(call, comm, row);
-    st = st != RP_OK ? st : find_stream(call, comm, &stream);
+    st = st != RP_OK ? st : rp_op_stream(call, comm, &stream);
     st = st != RP_OK ? st : rp_comm_status(comm);
     st = st != RP_OK ? st : find_table(call, comm, &counts);
     st = st != RP_OK ? st : make_op(call, comm, row, counts, &op);
     if (st != RP_OK) {
-        return st == RP_ENOMEM && stream != NULL ? lose_capture(stream, st) : st;
+        return st == RP_ENOMEM && stream != NULL ? rp_op_lose_capture(stream, st) : st;
     }
     log_entry(call, comm, stream);
     const struct rp_task task = { .insn = { .kind = RP_INSN_COLLECTIVE }, .op = &op };

@@ -60,4 +60,16 @@ RP_MUST_USE rp_status rp_op_submit(const struct rp_op_call *call);
 RP_MUST_USE rp_status rp_op_make(
         const struct rp_op_call *call, struct rp_comm *comm, struct rp_op *op);
 
+/* ---- The parts of rp_op_submit(), for a call that is a list of such calls ---- */
+
+/** rp_op_check: the call's buffers are there, its count, type, reduction and root are good. */
+RP_MUST_USE rp_status rp_op_check(const struct rp_op_call *call, const struct rp_comm *comm);
+
+/** rp_op_stream: the stream of the call, which is on the communicator's device; else RP_EPARAM. */
+RP_MUST_USE rp_status rp_op_stream(
+        const struct rp_op_call *call, const struct rp_comm *comm, struct rp_stream **out);
+
+/** rp_op_lose_capture: `stream` gets no task for want of memory; a capture is invalid then. `st`. */
+RP_MUST_USE rp_status rp_op_lose_capture(struct rp_stream *stream, rp_status st);
+
 #endif

@@ -9,8 +9,8 @@
 #include "capture/comm_extra.h"
 #include "kernels/aiv.h"
 
-// Every operator has an AIV kernel, so that a communicator runs all of its operators in one
-// expansion: kernels that go through the windows and task lists give parts of them away by other
+// Every collective has an AIV kernel, so that a communicator runs all of them in one expansion:
+// kernels that go through the windows and task lists give parts of them away by other
 // rules.
 
 // Sets of algorithms. Mesh is in each: it is what others are replaced by.
@@ -156,6 +156,30 @@ const struct rp_matrix_row rp_matrix[] = {
             .reduces = true,
             .strict = true,
             .algo = RP_ALGO_OP_REDUCESCATTER,
+    },
+    {
+            .op = RP_OP_SEND,
+            .modes = RP_MODES_ALL,
+            .host_ts = true,
+            .between_nodes = true,
+            .types = RP_TYPES_ALL,
+            .algo = -1,
+    },
+    {
+            .op = RP_OP_RECEIVE,
+            .modes = RP_MODES_ALL,
+            .host_ts = true,
+            .between_nodes = true,
+            .types = RP_TYPES_ALL,
+            .algo = -1,
+    },
+    {
+            .op = RP_OP_BATCH_SEND_RECV,
+            .modes = RP_MODES_ALL,
+            .host_ts = true,
+            .between_nodes = true,
+            .types = RP_TYPES_ALL,
+            .algo = -1,
     },
     {
             .op = RP_OP_BARRIER,
@@ -334,6 +358,9 @@ static enum rp_algorithm host_algorithm(struct rp_comm *comm, const struct rp_ma
         asked = rp_select_adaptive(row->op, block_bytes, comm->size);
     }
     unsigned may = row->algorithms;
+    if (may == 0) {
+        return RP_ALGORITHM_FUSED; // two ranks alone have nothing to choose
+    }
     if (determinism == RP_DETERMINISM_STRICT && row->strict) {
         may &= RP_ALGORITHMS_STRICT;
     }

@@ -298,17 +298,20 @@ static bool is_inside(const struct rp_update *update)
     return lane->pc != update->begin || lane->progress != 0 || lane->coll.phase != RP_COLL_TURN;
 }
 
-/* What cannot change is not written either: others look at it without the baton. The lists and the
- * table change places, and whoever drops the update releases those before. */
+/* What cannot change is not written either: others look at it without the baton. The lists (or the
+ * batch, which lies in the place of one) and the table change places, and whoever drops the update
+ * releases those before. */
 static void change_op(struct rp_op *op, struct rp_op *now)
 {
     const struct rp_task_list *const list = op->list;
     const struct rp_task_list *const tail = op->tail;
     const struct rp_counts *const counts = op->counts;
     op->list = now->list;
-    op->tail = now->tail;
     now->list = list;
-    now->tail = tail;
+    if (!rp_op_is_pairs(op->record.op)) { // those keep their place
+        op->tail = now->tail;
+        now->tail = tail;
+    }
     if (counts != NULL) {
         op->counts = now->counts;
         now->counts = counts;
@@ -379,6 +382,20 @@ static rp_status place(const char *api, struct rp_update *update, uint32_t i)
     return rp_collective_check_same(api, change->at.op, &change->now.op);
 }
 
+/* Where the work of the node at `at` begins: sends and receives may be numbered before. */
+static uint32_t begin_of(const struct rp_program *program, uint32_t at)
+{
+    const struct rp_insn *insn = &program->insn[at];
+    uint32_t i = at;
+    while (i > 0 && program->insn[i - 1].kind == RP_INSN_EDGE_SIGNAL) {
+        i--;
+    }
+    const bool numbered = insn->kind == RP_INSN_COLLECTIVE && i > 0 &&
+                          program->insn[i - 1].kind == RP_INSN_NUMBER &&
+                          program->insn[i - 1].index == insn->index;
+    return numbered ? i - 1 : at;
+}
+
 /* Where the group's instructions are; none if all were disabled. */
 static void find_range(struct rp_update *update)
 {
@@ -390,7 +407,7 @@ static void find_range(struct rp_update *update)
             continue;
         }
         if (update->begin == update->end) {
-            update->begin = at;
+            update->begin = begin_of(program, at);
         }
         update->end = at + 1;
     }

@@ -90,7 +90,7 @@ struct rp_rank_status {
     _Atomic uint32_t culprit;   /* rank that caused it, or RP_NO_RANK */
     _Atomic uint32_t resume;    /* how far its HcclCommResume is: kernels/line_restart.h */
     _Atomic uint32_t uneven;    /* 1: two ranks' counts for each other differ, as the rest tells */
-    _Atomic uint64_t error_seq; /* op at which it happened */
+    _Atomic uint64_t error_seq; /* op at which it happened; 0: a send or receive */
     _Atomic uint32_t sender, expects; /* of the block in question */
     _Atomic uint64_t sent, expected;  /* its elements, by either */
 };
@@ -251,6 +251,19 @@ RP_MUST_USE rp_status rp_lines_uneven(
 void rp_lines_describe_difference(struct rp_lines *lines, uint32_t q, uint32_t culprit,
         uint64_t seq, char *text, size_t bytes);
 #define RP_DIFFERENCE_TEXT_BYTES (2 * RP_RECORD_TEXT_BYTES + 64)
+
+/** rp_lines_describe_place: where a rank gave up: "op #17", "a send or receive" for 0. */
+void rp_lines_describe_place(uint64_t seq, char *text, size_t bytes);
+#define RP_PLACE_TEXT_BYTES 32
+
+/**
+ * rp_lines_lost: whether rank `q` has given up, left or died. What it told
+ * before must then be looked at once more. If that does not help,
+ * rp_lines_explain() tells why it will never come: as rp_lines_done(); the
+ * sentence begins with `own`.
+ */
+bool rp_lines_lost(struct rp_lines *lines, uint32_t q);
+RP_MUST_USE rp_status rp_lines_explain(struct rp_lines *lines, uint32_t q, const char *own);
 
 /**
  * rp_lines_arrived, rp_lines_done: whether rank `q` has arrived at / is done
@@ -415,9 +428,9 @@ static inline void rp_lines_settle(struct rp_lines *lines)
 }
 
 /**
- * rp_lines_fail: this rank gives up at op `seq`: revoke every op announced and
- * not complete, publish cause and culprit (RP_NO_RANK: unknown), ring. After it
- * this rank makes no access to a peer's memory. Idempotent: the first cause stays.
+ * rp_lines_fail: this rank gives up at op `seq` (0: at a send or receive): revoke every op
+ * announced and not complete, publish cause and culprit (RP_NO_RANK: unknown), ring. After it this
+ * rank makes no access to a peer's memory. Idempotent: the first cause stays.
  */
 void rp_lines_fail(struct rp_lines *lines, rp_status cause, uint32_t culprit, uint64_t seq);
 

@@ -27,6 +27,15 @@ static uint32_t op_number(uint64_t seq)
     return (uint32_t)(seq % RP_SEQ_BASE_UNIT);
 }
 
+void rp_lines_describe_place(uint64_t seq, char *text, size_t bytes)
+{
+    if (seq == 0) {
+        snprintf(text, bytes, "a send or receive");
+    } else {
+        snprintf(text, bytes, "op #%" PRIu32, op_number(seq));
+    }
+}
+
 // Our own call `seq`, for the beginning of a sentence.
 static void describe_own(const struct rp_lines *lines, uint64_t seq, char *text, size_t bytes)
 {
@@ -71,16 +80,16 @@ static rp_status explain_error(struct rp_lines *lines, uint32_t q, const char *o
     if (error == (uint32_t)-RP_EMISMATCH) {
         rp_lines_describe_difference(lines, q, culprit, seq, calls, sizeof(calls));
     }
+    char place[RP_PLACE_TEXT_BYTES];
+    rp_lines_describe_place(seq, place, sizeof(place));
     const char *cause = rp_status_text((rp_status)(-(int64_t)error));
-    return rp_fail(adopt_cause(error), "%s: rank %" PRIu32 " gave up at op #%" PRIu32 ": %s%s%s",
-            own, q, op_number(seq), cause, because, calls);
+    return rp_fail(adopt_cause(error), "%s: rank %" PRIu32 " gave up at %s: %s%s%s", own, q, place,
+            cause, because, calls);
 }
 
-rp_status rp_peer_explain(struct rp_lines *lines, uint32_t q, uint64_t seq)
+static rp_status explain(struct rp_lines *lines, uint32_t q, const char *own)
 {
     const struct rp_peer *peer = &lines->peer[q];
-    char own[RP_RECORD_TEXT_BYTES];
-    describe_own(lines, seq, own, sizeof(own));
     // acquire [L4]: pairs with the store in rp_lines_fail.
     const uint32_t error = atomic_load_explicit(&peer->block->status.error, memory_order_acquire);
     if (error != 0) {
@@ -96,6 +105,24 @@ rp_status rp_peer_explain(struct rp_lines *lines, uint32_t q, uint64_t seq)
     return rp_fail(RP_EREMOTE,
             "%s: rank %" PRIu32 " has destroyed the communicator; its last op was #%" PRIu32, own,
             q, op_number(peer->seen_arrived));
+}
+
+rp_status rp_peer_explain(struct rp_lines *lines, uint32_t q, uint64_t seq)
+{
+    char own[RP_RECORD_TEXT_BYTES];
+    describe_own(lines, seq, own, sizeof(own));
+    return explain(lines, q, own);
+}
+
+bool rp_lines_lost(struct rp_lines *lines, uint32_t q)
+{
+    return rp_peer_failed(&lines->peer[q]);
+}
+
+rp_status rp_lines_explain(struct rp_lines *lines, uint32_t q, const char *own)
+{
+    rp_peer_look(&lines->peer[q]); // for the number of its last op
+    return explain(lines, q, own);
 }
 
 rp_status rp_lines_revoked(struct rp_lines *lines, uint32_t q, uint64_t seq)
@@ -185,7 +212,7 @@ void rp_lines_describe_difference(struct rp_lines *lines, uint32_t q, uint32_t c
     const struct rp_record other = rp_lines_record(lines, culprit, seq);
     char one_text[RP_RECORD_TEXT_BYTES];
     char other_text[RP_RECORD_TEXT_BYTES];
-    if (one.seq != seq || other.seq != seq) {
+    if (seq == 0 || one.seq != seq || other.seq != seq) {
         return;
     }
     rp_record_describe(&one, one_text, sizeof(one_text));

@@ -24,6 +24,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels/record.h"
@@ -38,5 +39,25 @@ struct rp_pair {
     struct rp_record recv[2]; /* receive n in recv[n % 2] */
 };
 static_assert(sizeof(struct rp_pair) == 5 * RP_CACHELINE, "the layout is shared");
+
+/*
+ * What a rank keeps for itself of a pair. Numbers are given to an op's sends and
+ * receives when it has the communicator's turn; those of a pair are then worked
+ * off one after the other.
+ */
+struct rp_pair_end {
+    uint64_t sends, recvs;           /* numbered */
+    uint64_t sends_over, recvs_over; /* finished */
+    uint64_t moved_ns;               /* when anything of the pair moved last */
+    const void *own_data;            /* a rank's pair with itself: what the posted send sends */
+    bool publish_due;                /* the shared words are newer than what the channel took */
+};
+
+/** rp_pair_digest: of a record of a pair: what the two ends must agree on. Never 0. */
+static inline uint64_t rp_pair_digest(const struct rp_record *record)
+{
+    const uint64_t digest = rp_mix_u64(rp_mix_u64(record->dtype + 1) ^ record->count);
+    return digest != 0 ? digest : 1;
+}
 
 #endif

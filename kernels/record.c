@@ -115,7 +115,7 @@ static const char *const determinism_names[] = { "order free", "deterministic", 
 
 static bool has_elements(unsigned op)
 {
-    return op != RP_OP_BARRIER;
+    return op != RP_OP_BARRIER && op != RP_OP_BATCH_SEND_RECV;
 }
 
 static bool reduces(unsigned op)
@@ -145,7 +145,9 @@ struct rp_record_words rp_record_words(const struct rp_record *record)
         .reduce = reduces(op) ? name_of(reduce_names, RP_ARRAY_LENGTH(reduce_names), record->reduce)
                               : NULL,
         .expansion = name_of(expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion),
-        .algorithm = name_of(algorithm_names, RP_ARRAY_LENGTH(algorithm_names), record->algorithm),
+        .algorithm = rp_op_is_pairs(op) ? "direct"
+                                        : name_of(algorithm_names, RP_ARRAY_LENGTH(algorithm_names),
+                                                  record->algorithm),
     };
 }
 
@@ -191,7 +193,15 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     }
     struct text out = { .at = text, .left = bytes };
     const unsigned op = record->op;
-    append(&out, "%s #%" PRIu64, rp_op_kind_name(op), record->seq % RP_SEQ_BASE_UNIT);
+    append(&out, "%s", rp_op_kind_name(op));
+    if (!rp_op_is_pairs(op)) { // whose numbers are their pairs'
+        append(&out, " #%" PRIu64, record->seq % RP_SEQ_BASE_UNIT);
+    }
+    if (op == RP_OP_SEND || op == RP_OP_RECEIVE) {
+        append(&out, " %s rank %" PRIu32, op == RP_OP_SEND ? "to" : "from", record->root);
+    } else if (op == RP_OP_BATCH_SEND_RECV) {
+        append(&out, " of %" PRIu64 " items", record->count);
+    }
     if (has_elements(op)) {
         append(&out, ", %s %" PRIu64, count_word(op), record->count);
         append_name(&out, dtype_names, RP_ARRAY_LENGTH(dtype_names), record->dtype, "type");
@@ -228,6 +238,8 @@ uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks)
 {
     switch (record->op) {
     case RP_OP_BARRIER:
+    case RP_OP_RECEIVE:
+    case RP_OP_BATCH_SEND_RECV:
         return 0;
     case RP_OP_REDUCE_SCATTER:
     case RP_OP_REDUCE_SCATTER_V:
@@ -244,6 +256,8 @@ uint64_t rp_record_recv_bytes(const struct rp_record *record, uint32_t ranks)
 {
     switch (record->op) {
     case RP_OP_BARRIER:
+    case RP_OP_SEND:
+    case RP_OP_BATCH_SEND_RECV:
         return 0;
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_GATHER_V:

@@ -72,11 +72,12 @@ struct rp_record {
     uint64_t digest;      /* rp_record_digest(): what must be equal on all ranks; 0: not yet made */
     uint64_t seq;         /* communicator sequence number, filled at run time */
     uint64_t count;       /* elements, as the API call counts them; of a table or matrix: the
-                           largest; of AlltoAllV: what the owner sends, not part of the digest */
+                           largest; of AlltoAllV: what the owner sends, not part of the digest; of a
+                           batch: items */
     uint64_t send_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
     uint64_t recv_off;    /* bytes from the owner's arena base; class CONTIGUOUS only */
     uint64_t graph;       /* id of the graph that replays it; 0: an eager call */
-    uint32_t root;        /* rank, or hash of a table or matrix; 0 where the operator has neither */
+    uint32_t root;        /* rank, the other end of a send, or hash of a table or matrix; else 0 */
     uint16_t op;          /* enum rp_op_kind */
     uint8_t dtype;        /* enum rp_dtype */
     uint8_t reduce;       /* enum rp_reduce_op; 0 where nothing is reduced */
@@ -124,6 +125,12 @@ static inline bool rp_op_is_uneven(unsigned op)
     return rp_op_has_table(op) || rp_op_has_row(op);
 }
 
+/** rp_op_is_pairs: whether the operator is a list of sends and receives (kernels/pair.h). */
+static inline bool rp_op_is_pairs(unsigned op)
+{
+    return op == RP_OP_SEND || op == RP_OP_RECEIVE || op == RP_OP_BATCH_SEND_RECV;
+}
+
 /** rp_mix_u64: a bijection that spreads every bit of `value`; what digests are made of. */
 uint64_t rp_mix_u64(uint64_t value);
 
@@ -143,7 +150,8 @@ struct rp_record_words rp_record_words(const struct rp_record *record);
  * rp_record_send_bytes, rp_record_recv_bytes: bytes of a send and of a receive
  * buffer for `ranks` ranks, the same for all of them: of a scatter's input and a
  * reduce's output, which the root alone has, too; as if every block of a table
- * were as large as the largest; of AlltoAllV what this rank sends. Counts were checked at the API,
+ * were as large as the largest; of AlltoAllV what this rank sends; none
+ * of a batch, whose items have their own. Counts were checked at the API,
  * so the products fit 64 bits.
  */
 uint64_t rp_record_send_bytes(const struct rp_record *record, uint32_t ranks);

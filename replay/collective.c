@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "replay/pair_op.h"
 #include "replay/scheduler.h"
 
 // A wait of this length is more than a moment's: are the peers alive?
@@ -85,8 +86,8 @@ static bool calls_differ(
     return differ;
 }
 
-static void keep_failure(const struct rp_coll_run *run, const struct rp_op *op,
-        const struct rp_coll_step *step, rp_status st, uint32_t culprit, const char *why)
+void rp_coll_keep_failure(const struct rp_op *op, const struct rp_coll_step *step, uint64_t seq,
+        rp_status st, uint32_t culprit, const char *why)
 {
     struct rp_comm *comm = op->comm;
     char replay[40] = "";
@@ -98,17 +99,19 @@ static void keep_failure(const struct rp_coll_run *run, const struct rp_op *op,
             "communicator %s, rank %" PRIu32 " of %" PRIu32 ", stream %" PRId32 "%s: ", comm->name,
             comm->rank, comm->size, step->stream_id, replay);
     rp_text_copy(sentence + used, sizeof(sentence) - (size_t)used, why);
-    rp_comm_fail(comm, st, culprit, run->seq != 0 ? run->seq : comm->lines.announced + 1, sentence);
+    rp_comm_fail(comm, st, culprit, seq, sentence);
 }
 
 static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step,
         rp_status st, uint32_t culprit)
 {
     struct rp_error_capture names;
+    const uint64_t seq = run->seq != 0 ? run->seq : op->comm->lines.announced + 1;
     if (st != RP_ETASKTIMEOUT && calls_differ(run, op, &names)) {
-        keep_failure(run, op, step, RP_EMISMATCH, op->comm->lines.culprit, names.sentence);
+        rp_coll_keep_failure(
+                op, step, seq, RP_EMISMATCH, op->comm->lines.culprit, names.sentence);
     } else {
-        keep_failure(run, op, step, st, culprit, rp_error_captured());
+        rp_coll_keep_failure(op, step, seq, st, culprit, rp_error_captured());
     }
     return give_up(run, op, step);
 }
@@ -317,6 +320,9 @@ rp_status rp_collective_step(
         struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step)
 {
     step->moved = false;
+    if (rp_op_is_pairs(op->record.op)) {
+        return rp_pair_op_step(run, op, step);
+    }
     if (run->phase == RP_COLL_RELEASE) {
         return release(run, op, step);
     }

@@ -25,7 +25,10 @@ struct rp_coll_step {
                           soon as this rank's own part is over */
     uint64_t now_ns;
     uint64_t budget_bytes;
-    bool moved; /* out: whether anything was done */
+    bool moved;                /* out: whether anything was done */
+    const uint64_t *pair_base; /* sends and receives of a program: rp_submission_pair_base() */
+    bool number_late;          /* they have no number yet: the program is open-ended */
+    uint64_t spent_bytes;      /* out: of sends and receives: of the budget */
 };
 
 /**
@@ -36,6 +39,11 @@ struct rp_coll_step {
  */
 RP_MUST_USE rp_status rp_collective_step(
         struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step);
+
+/** rp_coll_keep_failure: the communicator fails, with a sentence that says where and `why`; `seq`
+ * as in rp_lines_fail(). */
+void rp_coll_keep_failure(const struct rp_op *op, const struct rp_coll_step *step, uint64_t seq,
+        rp_status st, uint32_t culprit, const char *why);
 
 /** rp_hts_step: one op's HOST_TS lists. The op has been announced as `seq`. RP_OK when the last
  *  round is over, RP_AGAIN as above, else a failure of the lines or a channel. */

@@ -172,7 +172,8 @@ static bool lane_leads_back(struct walk *walk, struct rp_submission *sub, struct
         back = sub_leads_back(walk, sub, &sub->program->sub[insn->index + lane->progress - 1]);
     } else if (insn->kind == RP_INSN_EDGE_WAIT && sub->program->run->edge[insn->index] == 0) {
         back = edge_leads_back(walk, sub, insn->index);
-    } else if (insn->kind == RP_INSN_COLLECTIVE && lane->coll.phase == RP_COLL_TURN) {
+    } else if ((insn->kind == RP_INSN_COLLECTIVE || insn->kind == RP_INSN_NUMBER) &&
+               lane->coll.phase == RP_COLL_TURN) {
         for (uint32_t i = 0; !back && i < rp_submission_comms(sub); i++) {
             const bool its = sub->program == NULL ||
                              sub->program->op[insn->index].comm == sub->program->comm[i];

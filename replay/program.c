@@ -177,6 +177,7 @@ void rp_program_unref(struct rp_program *program)
             rp_comm_unref(program->comm[i]);
         }
     }
+    rp_free(program->pair_use);
     if (program->release != NULL) {
         program->release(program, program->owner);
     }

@@ -15,6 +15,7 @@
 #include "kernels/counts.h"
 #include "replay/task_list.h"
 
+struct rp_batch;
 struct rp_comm;
 struct rp_event;
 struct rp_label;
@@ -37,6 +38,7 @@ enum rp_insn_kind {
     RP_INSN_EDGE_SIGNAL, /* between lanes of one program: set edge `index` */
     RP_INSN_EDGE_WAIT,   /* wait for edge `index` */
     RP_INSN_COLLECTIVE,  /* op `index` of the program */
+    RP_INSN_NUMBER, /* numbers op `index`, sends and receives of an open-ended program, in turn */
     RP_INSN_VALUE_WRITE,
     RP_INSN_VALUE_WAIT,
     RP_INSN_KERNEL, /* a user's kernel: runs on the vector cores, lane parked */
@@ -64,8 +66,8 @@ struct rp_insn {
                       RP_INSN_BOUND; NOTIFY_*: mode; COND: aclmdlRICondTaskType */
     uint8_t clear; /* NOTIFY_WAIT: reset the value afterwards */
     uint8_t reserved;
-    uint32_t index; /* COLLECTIVE: op; EDGE_*: edge; EVENT_* with RP_INSN_BOUND: ticket; COND: its
-                       first sub-graph; LABEL_SWITCH: its first target; LANE_*: lane */
+    uint32_t index; /* COLLECTIVE, NUMBER: op; EDGE_*: edge; EVENT_* with RP_INSN_BOUND: ticket;
+                       COND: its first sub-graph; LABEL_SWITCH: its first target; LANE_*: lane */
     union {
         struct {
             void *dst;
@@ -147,12 +149,33 @@ static inline bool rp_insn_names_event(const struct rp_insn *insn)
 void rp_insn_hold(const struct rp_insn *insn);
 void rp_insn_release(const struct rp_insn *insn);
 
+/* Where a send or receive of a program comes among those of its pair and direction. */
+struct rp_pair_place {
+    uint32_t use;   /* index of the program's rp_pair_use */
+    uint32_t index; /* among this use's */
+};
+
+/* All sends of a program to one rank, or its receives from it. */
+struct rp_pair_use {
+    struct rp_comm *comm;
+    uint32_t peer;
+    uint32_t count;
+    bool sends;
+};
+
 /* One collective as frozen at submission or capture. */
 struct rp_op {
-    struct rp_comm *comm;            /* referenced by whoever holds the op */
-    const struct rp_task_list *list; /* HOST_TS: full rounds; NULL for AIV */
-    const struct rp_task_list *tail; /* HOST_TS: the last, shorter round; NULL if there is none */
-    const struct rp_counts *counts;  /* of an operator whose blocks differ; NULL for the others */
+    struct rp_comm *comm; /* referenced by whoever holds the op */
+    union {
+        const struct rp_task_list *list; /* HOST_TS: full rounds; NULL for AIV */
+        struct rp_batch *batch;          /* of a BatchSendRecv; referenced like `comm` */
+    };
+    union {
+        const struct rp_task_list
+                *tail;              /* HOST_TS: the last, shorter round; NULL if there is none */
+        struct rp_pair_place place; /* of a send or receive of a program */
+    };
+    const struct rp_counts *counts; /* of an operator whose blocks differ; NULL for the others */
     const void *send;
     void *recv;
     struct rp_record record;
@@ -191,7 +214,11 @@ struct rp_program {
     struct rp_insn *insn;
     struct rp_op *op;
     struct rp_comm **comm; /* [comm_count], each referenced once */
-    uint32_t *comm_ops;    /* [comm_count]: collectives of this program on comm[i] */
+    uint32_t *comm_ops; /* [comm_count]: collectives of this program on comm[i] that take turns */
+    struct rp_pair_use *pair_use; /* [pair_use_count], an allocation of its own; none if open_ended:
+                                     the ops are numbered as they come then */
+    uint32_t pair_use_count;
+    uint32_t pair_ops;  /* ops of sends and receives */
     struct rp_run *run; /* the one run state (submission.h); runs of one program are serialised */
     void (*release)(
             struct rp_program *program, void *owner); /* frees what the graph owns; may be NULL */

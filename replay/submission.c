@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "replay/event.h"
+#include "replay/pair_op.h"
 #include "replay/scheduler.h"
 #include "replay/stream.h"
 
@@ -23,12 +24,19 @@ static bool turn_is_over(const struct rp_turn *turn, uint64_t ticket)
     return turn->serving > ticket;
 }
 
+// Sends and receives have the order of their pairs alone, and get their numbers now.
+static bool needs_turn(const struct rp_submission *sub, uint32_t i)
+{
+    return sub->program == NULL ? !rp_op_is_pairs(sub->op.record.op)
+                                : sub->program->open_ended || sub->program->comm_ops[i] != 0;
+}
+
 static void take_tickets(struct rp_device *device, struct rp_submission *sub)
 {
     const uint32_t comms = rp_submission_comms(sub);
     for (uint32_t i = 0; i < comms; i++) {
         struct rp_comm *comm = rp_submission_comm(sub, i);
-        *rp_submission_ticket(sub, i) = comm->turn.next_ticket++;
+        *rp_submission_ticket(sub, i) = needs_turn(sub, i) ? comm->turn.next_ticket++ : 0;
         // relaxed: a hint for drivers; only the baton's holder stores it.
         if (comm->lines.size > atomic_load_explicit(&device->ranks, memory_order_relaxed)) {
             atomic_store_explicit(&device->ranks, comm->lines.size, memory_order_relaxed);
@@ -39,10 +47,32 @@ static void take_tickets(struct rp_device *device, struct rp_submission *sub)
     }
 }
 
+// Numbers of sends and receives, in the order of the calls like the tickets. Waiting for a turn
+// with it was tried: a call behind another one of its stream kept its turn from those of other
+// streams which the first one waited for.
+static void take_numbers(struct rp_submission *sub)
+{
+    const struct rp_program *program = sub->program;
+    if (program == NULL) {
+        if (sub->insn.kind == RP_INSN_COLLECTIVE && rp_op_is_pairs(sub->op.record.op)) {
+            rp_pair_op_number(&sub->lane.coll, &sub->op);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < program->pair_use_count; i++) {
+        const struct rp_pair_use *use = &program->pair_use[i];
+        struct rp_pair_end *end = &use->comm->pairs[use->peer];
+        uint64_t *numbered = use->sends ? &end->sends : &end->recvs;
+        rp_submission_pair_base(sub)[i] = *numbered;
+        *numbered += use->count;
+    }
+}
+
 void rp_submission_admit(struct rp_device *device, struct rp_submission *sub)
 {
     struct rp_stream *stream = sub->stream;
     take_tickets(device, sub);
+    take_numbers(sub);
     if (rp_list_empty(&stream->fifo)) {
         rp_list_push_back(&device->active, &stream->in_active);
         device->active_count++;
@@ -80,6 +110,7 @@ bool rp_submission_begin(struct rp_submission *sub)
     }
     run->owner = sub;
     run->replays++;
+    run->pair_ops_left = program->open_ended ? UINT32_MAX : program->pair_ops;
     for (uint32_t i = 0; i < program->lane_count; i++) {
         rp_lane_restart(program, i, program->lane_first[i]);
         if (!program->lane_starts[i]) {
@@ -107,11 +138,10 @@ void rp_submission_fail(struct rp_submission *sub, rp_status st, const char *sen
     rp_text_copy(sub->sentence, sizeof(sub->sentence), sentence);
 }
 
-// The turn of communicator `i` has come to a submission that will not use it.
-static void skip_turn(struct rp_submission *sub, uint32_t i)
+// What the submission should have done on communicator `i` will not be done.
+static void fail_comm(struct rp_submission *sub, uint32_t i)
 {
     struct rp_comm *comm = rp_submission_comm(sub, i);
-    comm->turn.serving++;
     // relaxed: after it nobody looks at the communicator's state.
     if (rp_comm_failure(comm) != RP_OK ||
             atomic_load_explicit(&comm->destroyed, memory_order_relaxed)) {
@@ -135,6 +165,34 @@ static void skip_turn(struct rp_submission *sub, uint32_t i)
     }
     rp_comm_fail(comm, sub->failed != RP_OK ? sub->failed : RP_ESTREAMABORT, RP_NO_RANK,
             comm->lines.announced + 1, sentence);
+}
+
+// The turn of communicator `i` has come to a submission that will not use it.
+static void skip_turn(struct rp_submission *sub, uint32_t i)
+{
+    rp_submission_comm(sub, i)->turn.serving++;
+    fail_comm(sub, i);
+}
+
+// Sends and receives that have their numbers and will not come: peers would wait for them. Called
+// for a submission that failed.
+static void abandon_pairs(struct rp_submission *sub)
+{
+    const struct rp_program *program = sub->program;
+    if (program == NULL) {
+        if (sub->insn.kind == RP_INSN_COLLECTIVE && rp_op_is_pairs(sub->op.record.op)) {
+            fail_comm(sub, 0);
+        }
+        return;
+    }
+    const bool all_over = program->run->owner == sub && program->run->pair_ops_left == 0;
+    for (uint32_t i = 0; !all_over && i < program->pair_use_count; i++) {
+        uint32_t c = 0;
+        while (program->comm[c] != program->pair_use[i].comm) {
+            c++;
+        }
+        fail_comm(sub, c);
+    }
 }
 
 // Passes every turn that has come (then *moved); whether none is left.
@@ -172,6 +230,9 @@ static void let_go(struct rp_device *device, struct rp_submission *sub)
     if (sub->program != NULL) {
         rp_program_unref(sub->program);
     } else if (sub->insn.kind == RP_INSN_COLLECTIVE) {
+        if (rp_op_batch(&sub->op) != NULL) {
+            rp_batch_unref(sub->op.batch);
+        }
         rp_comm_unref(sub->op.comm);
     }
     rp_pool_give(device, sub);
@@ -223,6 +284,9 @@ void rp_submission_end(struct rp_device *device, struct rp_submission *sub)
     }
     if (RP_UNLIKELY(sub->failed != RP_OK) && !was_aborted(sub)) {
         rp_stream_fail(stream, sub->failed, sub->sentence);
+    }
+    if (RP_UNLIKELY(sub->failed != RP_OK)) {
+        abandon_pairs(sub);
     }
     if (sub->program != NULL && sub->program->run->owner == sub) {
         sub->program->run->owner = NULL;

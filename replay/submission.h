@@ -18,6 +18,7 @@
 #include "base/mpsc.h"
 #include "base/status.h"
 #include "kernels/aiv.h"
+#include "replay/batch.h"
 #include "replay/program.h"
 #include "transport/comm.h"
 
@@ -38,6 +39,13 @@ struct rp_hts_run {
     uint32_t seen;       /* ranks whose call is known to be ours, as the lists are over */
 };
 
+/* Sends and receives: how far the op's only item is, or where the look at a batch begins. */
+struct rp_pairs_run {
+    struct rp_pair_run one;
+    uint32_t first;
+    uint32_t left; /* items that are not over */
+};
+
 enum rp_coll_phase {
     RP_COLL_TURN = 0, /* waiting for this communicator's turn */
     RP_COLL_BEGIN,    /* has the turn; announce */
@@ -55,6 +63,7 @@ struct rp_coll_run {
     union {
         struct rp_aiv_op aiv;
         struct rp_hts_run hts;
+        struct rp_pairs_run pairs;
     } u;
 };
 
@@ -98,7 +107,8 @@ struct rp_run {
      * earlier one's turn for ever. Programs without any take it as they come.
      */
     struct rp_turn turn;
-    uint64_t replays; /* runs begun so far, for reports */
+    uint64_t replays;       /* runs begun so far, for reports */
+    uint32_t pair_ops_left; /* of this run, not over; UINT32_MAX: nobody knows */
 };
 
 struct rp_submission {
@@ -113,7 +123,8 @@ struct rp_submission {
     uint64_t *more_tickets; /* instead, otherwise; kept when the submission is used again */
     uint32_t more_room;     /* tickets that fit there */
     uint32_t bound_room;    /* tickets that fit in `bound`; kept, too */
-    uint64_t *bound;        /* of the program's external records and waits, as it was queued */
+    uint64_t *bound;        /* of the program's external records and waits, as it was queued; then
+                               the last number before it of each rp_pair_use */
     bool began;
     uint64_t run_ticket; /* of program->run->turn */
     rp_status failed;    /* first failure of this run; RP_OK: none */
@@ -122,6 +133,12 @@ struct rp_submission {
     struct rp_lane lane;              /* run state of the eager task */
     char sentence[RP_SENTENCE_BYTES]; /* of the failure */
 };
+
+/** rp_op_batch: the op's batch, NULL for other operators. */
+static inline struct rp_batch *rp_op_batch(const struct rp_op *op)
+{
+    return op->record.op == RP_OP_BATCH_SEND_RECV ? op->batch : NULL;
+}
 
 /** rp_submission_comms: how many communicators it names; rp_submission_comm: the i-th. */
 static inline uint32_t rp_submission_comms(const struct rp_submission *sub)
@@ -139,6 +156,12 @@ static inline rp_status rp_comm_failure(const struct rp_comm *comm)
 {
     // relaxed: stored under the baton.
     return (rp_status)atomic_load_explicit(&comm->error, memory_order_relaxed);
+}
+
+/** rp_submission_pair_base: [program->pair_use_count]: the last number before the replay's. */
+static inline uint64_t *rp_submission_pair_base(struct rp_submission *sub)
+{
+    return sub->bound + sub->program->bound_count;
 }
 
 /** rp_submission_ticket: where its ticket of the i-th communicator is. */

@@ -155,6 +155,9 @@ static rp_status eager_run(struct rp_stream *stream, const struct rp_task *task)
         sub->op = *task->op;
         sub->insn.index = 0;
         rp_comm_ref(sub->op.comm);
+        if (rp_op_batch(&sub->op) != NULL) {
+            rp_batch_ref(sub->op.batch);
+        }
     }
     rp_insn_hold(&sub->insn);
     count(stream, sub);
@@ -323,8 +326,8 @@ static rp_status bind_events(
 rp_status rp_stream_replay(struct rp_stream *stream, struct rp_program *program)
 {
     struct rp_submission *sub;
-    rp_status st =
-            rp_submission_create(stream->device, program->comm_count, program->bound_count, &sub);
+    rp_status st = rp_submission_create(stream->device, program->comm_count,
+            program->bound_count + program->pair_use_count, &sub);
     if (st != RP_OK) {
         return st;
     }

@@ -6,6 +6,7 @@
 
 #include "kernels/copy.h"
 #include "replay/collective.h"
+#include "replay/pair_op.h"
 #include "replay/scheduler.h"
 #include "replay/stream.h"
 
@@ -183,12 +184,60 @@ static bool comm_is_busy(const struct rp_step *step, const struct rp_comm *comm)
     const struct rp_program *program = step->sub->program;
     for (uint32_t i = 0; i < program->lane_count; i++) {
         const struct rp_lane *lane = &program->run->lane[i];
-        if (lane != step->lane && lane->coll.phase != RP_COLL_TURN &&
-                program->op[program->insn[lane->pc].index].comm == comm) {
+        if (lane == step->lane || lane->coll.phase == RP_COLL_TURN) {
+            continue;
+        }
+        const struct rp_op *op = &program->op[program->insn[lane->pc].index];
+        if (op->comm == comm && !rp_op_is_pairs(op->record.op)) { // those have their numbers
             return true;
         }
     }
     return false;
+}
+
+// What a collective's step is told of the submission, whose communicator `i` it uses.
+static struct rp_coll_step coll_step(struct rp_step *step, uint32_t i)
+{
+    struct rp_submission *sub = step->sub;
+    const struct rp_program *program = sub->program;
+    return (struct rp_coll_step){
+        .reduce = step->device->reduce,
+        .ticket = *rp_submission_ticket(sub, i),
+        .replay = program != NULL ? program->run->replays : 0,
+        .stream_id = step->stream->id,
+        .last_op = program == NULL || program->run->ops_left[i] == 1,
+        .now_ns = step->now_ns,
+        .budget_bytes = chunk(step, RP_CHUNK_BYTES),
+    };
+}
+
+// A step of sends and receives.
+static rp_status pairs_step(struct rp_step *step, const struct rp_op *op, bool number_only)
+{
+    struct rp_submission *sub = step->sub;
+    const uint32_t i = comm_index(sub, op);
+    struct rp_program *program = sub->program;
+    struct rp_coll_step coll = coll_step(step, i);
+    coll.number_late = program != NULL && program->open_ended;
+    if (program != NULL && !program->open_ended) {
+        coll.pair_base = rp_submission_pair_base(sub);
+    }
+    rp_step_publish(step);
+    const rp_status st = number_only ? rp_pair_op_number_late(&step->lane->coll, op, &coll)
+                                     : rp_collective_step(&step->lane->coll, op, &coll);
+    step->moved = coll.moved;
+    rp_step_spend(step, coll.spent_bytes);
+    if (st == RP_OK && coll.pair_base != NULL) {
+        program->run->pair_ops_left--;
+    } else if (st < 0) {
+        rp_submission_fail(sub, st, op->comm->cause);
+    }
+    return st;
+}
+
+static rp_status task_number(struct rp_step *step)
+{
+    return pairs_step(step, &step->sub->program->op[step->insn->index], true);
 }
 
 static rp_status task_collective(struct rp_step *step)
@@ -201,15 +250,10 @@ static rp_status task_collective(struct rp_step *step)
             step->lane->coll.phase == RP_COLL_TURN && comm_is_busy(step, op->comm)) {
         return RP_AGAIN;
     }
-    struct rp_coll_step coll = {
-        .reduce = step->device->reduce,
-        .ticket = *rp_submission_ticket(sub, i),
-        .replay = program != NULL ? program->run->replays : 0,
-        .stream_id = step->stream->id,
-        .last_op = program == NULL || program->run->ops_left[i] == 1,
-        .now_ns = step->now_ns,
-        .budget_bytes = chunk(step, RP_CHUNK_BYTES),
-    };
+    if (rp_op_is_pairs(op->record.op)) {
+        return pairs_step(step, op, false);
+    }
+    struct rp_coll_step coll = coll_step(step, i);
     if (step->unpublished != op->comm) {
         rp_step_publish(step);
     }
@@ -244,6 +288,7 @@ rp_task_fn *const rp_tasks[RP_INSN_KINDS] = {
     [RP_INSN_EDGE_SIGNAL] = task_edge_signal,
     [RP_INSN_EDGE_WAIT] = task_edge_wait,
     [RP_INSN_COLLECTIVE] = task_collective,
+    [RP_INSN_NUMBER] = task_number,
     [RP_INSN_VALUE_WRITE] = task_value_write,
     [RP_INSN_VALUE_WAIT] = task_value_wait,
     [RP_INSN_KERNEL] = rp_task_kernel,

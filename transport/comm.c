@@ -130,6 +130,7 @@ static void copy_parts(struct rp_comm *comm, const struct rp_comm_parts *parts)
     if (parts->secret != NULL) {
         memcpy(comm->secret, parts->secret, sizeof(comm->secret));
     }
+    comm->turn = (struct rp_turn){ .next_ticket = 1, .serving = 1 };
     comm->arena = parts->arena;
     comm->segment = parts->segment;
     rp_list_init(&comm->by_handle);
@@ -156,9 +157,14 @@ rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out
     if (st != RP_OK) {
         goto undo_alloc;
     }
+    comm->pairs = rp_calloc(comm->size, sizeof(*comm->pairs));
+    if (comm->pairs == NULL) {
+        st = rp_fail(RP_ENOMEM, "no memory for the pairs of communicator \"%s\"", comm->name);
+        goto undo_lines;
+    }
     st = open_channels(comm, parts);
     if (st != RP_OK) {
-        goto undo_lines;
+        goto undo_pairs;
     }
     pthread_mutex_init(&comm->cause_lock, NULL);
     comm->magic = RP_COMM_MAGIC;
@@ -172,6 +178,8 @@ rp_status rp_comm_create(const struct rp_comm_parts *parts, struct rp_comm **out
 undo_channels:
     pthread_mutex_destroy(&comm->cause_lock);
     close_channels(comm);
+undo_pairs:
+    rp_free(comm->pairs);
 undo_lines:
     rp_lines_fini(&comm->lines);
 undo_alloc:
@@ -205,6 +213,7 @@ static void destroy(struct rp_comm *comm)
             rp_process_unref(comm->process[q]);
         }
     }
+    rp_free(comm->pairs);
     rp_free(comm->process);
     rp_free(comm->member);
     rp_segment_unref(comm->segment);
@@ -318,6 +327,11 @@ static void keep_error(struct rp_comm *comm, uint32_t q, uint32_t error)
     snprintf(sentence, sizeof(sentence),
             "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at op #%" PRIu64 ": %s%s%s", q,
             comm->member[q].pid, comm->member[q].host, seq % RP_SEQ_BASE_UNIT,
+    char place[RP_PLACE_TEXT_BYTES];
+    rp_lines_describe_place(seq, place, sizeof(place));
+    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+            "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at %s: %s%s%s", q,
+            comm->member[q].pid, comm->member[q].host, place,
             rp_status_text((rp_status)(-(int64_t)error)), because, calls);
     publish_remote(comm, adopt_cause(error), sentence);
 }

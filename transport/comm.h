@@ -54,10 +54,18 @@ struct rp_member {
     char host[64]; /* for reports only, never for decisions */
 };
 
-/* Order on one device: tickets are taken when a submission is popped (replay). Baton. */
+/* Order on one device: tickets are taken when a submission is popped (replay). From 1; 0 is that of
+ * a submission that needs no turn. Baton. */
 struct rp_turn {
     uint64_t next_ticket;
     uint64_t serving;
+};
+
+/* Where the pairs' data goes: the lane of each sender in a receiver's window-in, two halves. */
+struct rp_pair_lanes {
+    uint64_t off;         /* of rank 0's lane */
+    uint64_t half_bytes;  /* of a lane; the next lane begins behind the second half */
+    uint64_t piece_bytes; /* of all pieces but the last; 0: windows are too small */
 };
 
 /* What the room above keeps with a communicator: the first member of its own struct. */
@@ -83,11 +91,13 @@ struct rp_comm {
     struct rp_segment *segment;           /* of this rank's node */
     struct rp_channel **channel;          /* [size]; NULL for the own rank */
 
-    struct rp_lines lines; /* baton */
-    struct rp_turn turn;   /* baton */
-    uint64_t checked_ns;   /* baton: last liveness check */
-    uint32_t resume;       /* baton: own word of kernels/line_restart.h */
-    bool quiet;            /* baton: said so, and not in use again: comm_resume.c */
+    struct rp_lines lines;           /* baton */
+    struct rp_turn turn;             /* baton */
+    struct rp_pair_end *pairs;       /* [size], baton */
+    struct rp_pair_lanes pair_lanes; /* set before the handle is given out */
+    uint64_t checked_ns;             /* baton: last liveness check */
+    uint32_t resume;                 /* baton: own word of kernels/line_restart.h */
+    bool quiet;                      /* baton: said so, and not in use again: comm_resume.c */
 
     _Atomic int32_t error;    /* rp_status of the first failure (negative), 0 while healthy */
     _Atomic int32_t remote;   /* what a peer's failure or end means to this rank, 0: nothing; for
