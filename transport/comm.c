@@ -323,13 +323,10 @@ static void keep_error(struct rp_comm *comm, uint32_t q, uint32_t error)
         rp_lines_describe_difference(
                 &comm->lines, q, comm->remote_culprit, seq, calls, sizeof(calls));
     }
-    char sentence[RP_COMM_CAUSE_BYTES];
-    snprintf(sentence, sizeof(sentence),
-            "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at op #%" PRIu64 ": %s%s%s", q,
-            comm->member[q].pid, comm->member[q].host, seq % RP_SEQ_BASE_UNIT,
     char place[RP_PLACE_TEXT_BYTES];
     rp_lines_describe_place(seq, place, sizeof(place));
-    snprintf(comm->remote_cause, sizeof(comm->remote_cause),
+    char sentence[RP_COMM_CAUSE_BYTES];
+    snprintf(sentence, sizeof(sentence),
             "rank %" PRIu32 " (process %" PRId64 " on %s) gave up at %s: %s%s%s", q,
             comm->member[q].pid, comm->member[q].host, place,
             rp_status_text((rp_status)(-(int64_t)error)), because, calls);

@@ -3,6 +3,7 @@
 #include "transport/comm_resume.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -68,6 +69,7 @@ static void use_again(struct rp_comm *comm, uint64_t base)
             rp_channel_shm_restart(comm->channel[q]);
         }
     }
+    memset(comm->pairs, 0, comm->size * sizeof(*comm->pairs));
     comm->quiet = false;
     comm->checked_ns = 0;
     comm->remote_culprit = 0;

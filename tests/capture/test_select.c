@@ -54,11 +54,17 @@ Test(select, every_setting_on_one_node)
         for (unsigned op = 0; op < rp_matrix_rows; op++) {
             enum rp_expansion expansion;
             enum rp_algorithm algorithm;
-            cr_assert(eq(
-                    int, rp_select(&comm, rp_matrix[op].op, 64, 0, &expansion, &algorithm), RP_OK));
-            cr_assert(eq(int, (int)expansion, rows[i].expansion), "row %zu", i);
-            cr_assert(eq(int, (int)algorithm,
-                    rows[i].expansion == AIV ? RP_ALGORITHM_FUSED : RP_ALGORITHM_MESH));
+            const bool only =
+                    !rp_matrix[op].aiv && rp_select_mode(&comm) == HCCL_OP_EXPANSION_AIV_ONLY;
+            cr_assert(eq(int, rp_select(&comm, rp_matrix[op].op, 64, 0, &expansion, &algorithm),
+                    only ? RP_ENOTSUP : RP_OK));
+            if (only) {
+                continue;
+            }
+            const bool aiv = rows[i].expansion == AIV && rp_matrix[op].aiv;
+            const bool chooses = !aiv && rp_matrix[op].algorithms != 0;
+            cr_assert(eq(int, (int)expansion, aiv ? AIV : HOST), "row %zu", i);
+            cr_assert(eq(int, (int)algorithm, chooses ? RP_ALGORITHM_MESH : RP_ALGORITHM_FUSED));
         }
     }
 }
@@ -93,7 +99,12 @@ Test(select, rows_of_the_matrix_are_whole_and_there_is_one_for_each_operator)
                 "%s has two rows", name);
         cr_assert(eq(uint, row->modes, RP_MODES_ALL), "%s", name);
         cr_assert(row->host_ts && row->between_nodes, "%s", name);
-        cr_assert(ne(uint, row->algorithms & RP_ALGORITHM_BIT(RP_ALGORITHM_MESH), 0), "%s", name);
+        if (rp_op_is_pairs(row->op)) {
+            cr_assert(eq(uint, row->algorithms, 0), "%s", name);
+        } else {
+            cr_assert(
+                    ne(uint, row->algorithms & RP_ALGORITHM_BIT(RP_ALGORITHM_MESH), 0), "%s", name);
+        }
         cr_assert(eq(uint, row->types,
                           row->reduces ? RP_TYPES_REDUCIBLE
                           : moves      ? RP_TYPES_ALL
@@ -165,6 +176,9 @@ Test(select, every_algorithm_that_an_operator_has_may_be_asked_for)
         strcat(text, rp_matrix_algorithm_name(a));
         for (unsigned i = 0; i < rp_matrix_rows; i++) {
             const struct rp_matrix_row *row = &rp_matrix[i];
+            if (row->algorithms == 0) {
+                continue; // there is nothing to choose between two ranks
+            }
             const bool has = row->algo >= 0 && (row->algorithms & RP_ALGORITHM_BIT(a)) != 0;
             const bool in_order = !row->reduces || (RP_ALGORITHMS_STRICT & RP_ALGORITHM_BIT(a));
             cr_assert(

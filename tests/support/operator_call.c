@@ -236,11 +236,30 @@ bool operator_knows(unsigned op)
     case RP_OP_ALLTOALL_VC:
     case RP_OP_ALL_GATHER_V:
     case RP_OP_REDUCE_SCATTER_V:
+    case RP_OP_SEND:
+    case RP_OP_RECEIVE:
+    case RP_OP_BATCH_SEND_RECV:
     case RP_OP_BARRIER:
         return true;
     default:
         return false;
     }
+}
+
+// A send and a receive for every rank, itself too, blocks without elements as well.
+static HcclResult issue_batch(const struct operator_call *call, unsigned rank, uint8_t *send,
+        uint8_t *recv, HcclComm comm, aclrtStream stream)
+{
+    HcclSendRecvItem items[2 * OPERATOR_RANKS];
+    const size_t element = rp_dtype_bytes(call->dtype);
+    for (unsigned q = 0; q < call->ranks; q++) {
+        items[2 * q] = (HcclSendRecvItem){ HCCL_SEND, send + call->send_place[rank][q] * element,
+            call->block[rank][q], (HcclDataType)call->dtype, q };
+        items[2 * q + 1] =
+                (HcclSendRecvItem){ HCCL_RECV, recv + call->recv_place[rank][q] * element,
+                    call->block[q][rank], (HcclDataType)call->dtype, q };
+    }
+    return HcclBatchSendRecv(items, 2 * call->ranks, comm, stream);
 }
 
 HcclResult operator_issue(const struct operator_call *call, unsigned rank, void *send, void *recv,
@@ -251,6 +270,12 @@ HcclResult operator_issue(const struct operator_call *call, unsigned rank, void 
     const uint64_t count = call->count;
     uint64_t counts[OPERATOR_RANKS];
     switch (call->op) {
+    case RP_OP_SEND:
+    case RP_OP_RECEIVE:
+        return rank == call->root ? HcclSend(send, count, dtype, call->peer, comm, stream)
+                                  : HcclRecv(recv, count, dtype, call->root, comm, stream);
+    case RP_OP_BATCH_SEND_RECV:
+        return issue_batch(call, rank, send, recv, comm, stream);
     case RP_OP_ALL_REDUCE:
         return HcclAllReduce(send, recv, count, dtype, reduce, comm, stream);
     case RP_OP_REDUCE_SCATTER:
