@@ -42,6 +42,8 @@ Test(operator_examples, compute_what_they_say)
         { "alltoallvc", "rank 1: 0 101 102 202 203 204 303 304 305 306\n" },
         { "allgatherv", "rank 2: 0 1 2 3 10 11 12 20 30 31\n" },
         { "reducescatterv", "rank 1: 76 80 84\n" },
+        { "send_recv", "rank 1: 10 11 12 13\n" },
+        { "batch_send_recv", "rank 1: 100\n" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         cr_assert(eq(int, run_example(rows[i].name), 0), "%s: %s", rows[i].name, output);
