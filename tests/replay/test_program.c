@@ -341,7 +341,7 @@ Test(program, a_replay_takes_one_turn_on_each_communicator, .init = open_two, .f
         if (comms > 1) {
             for (uint32_t i = 0; i < 5; i++) {
                 for (uint32_t r = 0; r < 2; r++) {
-                    many[i][r]->turn = (struct rp_turn){ 0 };
+                    many[i][r]->turn = (struct rp_turn){ .next_ticket = 1, .serving = 1 };
                 }
             }
         }
