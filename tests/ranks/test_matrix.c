@@ -333,3 +333,15 @@ Test(matrix, aiv_only_refuses_what_has_no_kernel, .timeout = 60)
 {
     run_aiv_only(NULL);
 }
+
+#define TWO_NODES ((const char *const[]){ "one", "two", "one", "two" })
+
+Test(matrix, what_it_says_runs_between_nodes, .timeout = 280)
+{
+    run_walk(RANKS, RANK_PROCESSES, TWO_NODES);
+}
+
+Test(matrix, aiv_only_refuses_everything_between_nodes, .timeout = 60)
+{
+    run_aiv_only(TWO_NODES);
+}

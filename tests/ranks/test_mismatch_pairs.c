@@ -31,6 +31,10 @@ struct shared {
     HcclRootInfo info;
 };
 
+enum reach { KERNELS, LISTS, LISTS_BETWEEN_NODES };
+
+static const char *const reach_names[] = { "AIV", "HOST_TS", "HOST_TS between nodes" };
+
 // What has the communicator's sequence: sends and receives have one for each pair of ranks.
 static bool is_collective(const struct rp_matrix_row *row)
 {
@@ -259,9 +263,13 @@ static unsigned next_pair(struct pair *pair)
 
 static void pairs_rank(struct rank *rank)
 {
-    const bool aiv = *(const bool *)rank->arg;
+    const enum reach reach = *(const enum reach *)rank->arg;
+    const bool aiv = reach == KERNELS;
     struct pair pair = { .number = 0 };
     struct buffers buffers;
+    if (reach == LISTS_BETWEEN_NODES) {
+        setenv("REPRISE_NODE_ID", rank->id % 2 == 0 ? "even" : "odd", 1);
+    }
     must(aclrtSetDevice(rank->device));
     must(aclrtCreateStream(&rank->stream));
     must(aclrtMalloc((void **)&buffers.send, POOL_BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -283,30 +291,37 @@ static void pairs_rank(struct rank *rank)
     must(aclrtResetDevice(rank->device));
 }
 
-static void run_pairs(unsigned ranks, bool aiv, enum rank_mode mode)
+static void run_pairs(unsigned ranks, enum reach reach, enum rank_mode mode)
 {
     void *shared = rank_shared_create(sizeof(struct shared));
     const struct rank_job job = { .ranks = ranks,
         .mode = mode,
         .fn = pairs_rank,
-        .arg = &aiv,
+        .arg = &reach,
         .shared = shared,
         .timeout_s = 240 };
     const char *wrong = rank_run(&job);
     rank_shared_destroy(shared, sizeof(struct shared));
-    assert_well(wrong, "%u ranks, %s", ranks, aiv ? "AIV" : "HOST_TS");
+    assert_well(wrong, "%u ranks, %s", ranks, reach_names[reach]);
 }
 
 Test(mismatch_pairs, of_kernels_are_told_to_every_rank, .timeout = 290)
 {
     for (unsigned ranks = 2; ranks <= 5; ranks++) {
-        run_pairs(ranks, true, ranks == 3 ? RANK_PROCESSES : RANK_THREADS);
+        run_pairs(ranks, KERNELS, ranks == 3 ? RANK_PROCESSES : RANK_THREADS);
     }
 }
 
 Test(mismatch_pairs, of_lists_are_told_to_every_rank, .timeout = 290)
 {
     for (unsigned ranks = 2; ranks <= 5; ranks++) {
-        run_pairs(ranks, false, ranks == 3 ? RANK_PROCESSES : RANK_THREADS);
+        run_pairs(ranks, LISTS, ranks == 3 ? RANK_PROCESSES : RANK_THREADS);
+    }
+}
+
+Test(mismatch_pairs, of_lists_are_told_between_nodes, .timeout = 290)
+{
+    for (unsigned ranks = 2; ranks <= 5; ranks++) {
+        run_pairs(ranks, LISTS_BETWEEN_NODES, RANK_PROCESSES);
     }
 }
