@@ -23,6 +23,9 @@
 // A wait of this length is more than a moment's: are the peers alive?
 #define CHECK_NS (200 * RP_NS_PER_US)
 
+// A call that differs is on its way from another node: how long it is waited for.
+#define CALL_NS (500 * RP_NS_PER_MS)
+
 static bool is_aiv(const struct rp_op *op)
 {
     return op->record.expansion == RP_EXPANSION_AIV;
@@ -102,11 +105,37 @@ void rp_coll_keep_failure(const struct rp_op *op, const struct rp_coll_step *ste
     rp_comm_fail(comm, st, culprit, seq, sentence);
 }
 
+// A rank of this node gave up because its call and that of a rank on another one differ, and that
+// call has not come here yet: it is worth a moment, since it makes the sentence.
+static bool awaits_call(
+        const struct rp_coll_run *run, const struct rp_op *op, const struct rp_coll_step *step)
+{
+    if (run->heard_ns == 0 || step->now_ns - run->heard_ns >= CALL_NS) {
+        return false;
+    }
+    (void)rp_channel_progress(op->comm->channel[run->heard_of], 1);
+    return rp_lines_arrived(&op->comm->lines, run->heard_of, run->seq) == RP_AGAIN;
+}
+
+static bool may_await_call(
+        const struct rp_coll_run *run, const struct rp_op *op, rp_status st, uint32_t culprit)
+{
+    const struct rp_comm *comm = op->comm;
+    return st == RP_EMISMATCH && run->phase == RP_COLL_RUN && run->seq != 0 && run->heard_ns == 0 &&
+           comm->nodes > 1 && culprit < comm->size && culprit != comm->rank;
+}
+
 static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp_coll_step *step,
         rp_status st, uint32_t culprit)
 {
     struct rp_error_capture names;
     const uint64_t seq = run->seq != 0 ? run->seq : op->comm->lines.announced + 1;
+    if (may_await_call(run, op, st, culprit)) {
+        run->heard_ns = step->now_ns;
+        run->heard_of = culprit;
+        step->moved = true; // look again at once: it may be here already
+        return RP_AGAIN;
+    }
     if (st != RP_ETASKTIMEOUT && calls_differ(run, op, &names)) {
         rp_coll_keep_failure(
                 op, step, seq, RP_EMISMATCH, op->comm->lines.culprit, names.sentence);
@@ -208,6 +237,7 @@ static void begin(struct rp_coll_run *run, const struct rp_op *op, struct rp_col
     struct rp_comm *comm = op->comm;
     run->seq = 0;
     run->held = false;
+    run->heard_ns = 0;
     run->started_ns = step->now_ns;
     run->moved_ns = step->now_ns;
     if (is_aiv(op)) {
@@ -335,6 +365,9 @@ rp_status rp_collective_step(
     }
     if (run->phase == RP_COLL_TURN && op->comm->turn.serving != step->ticket) {
         // A replay keeps its turn from its first op on, so it has it before the later ones.
+        return RP_AGAIN;
+    }
+    if (RP_UNLIKELY(run->phase == RP_COLL_RUN && awaits_call(run, op, step))) {
         return RP_AGAIN;
     }
     const rp_status st = advance(run, op, step);

@@ -60,6 +60,8 @@ struct rp_coll_run {
     uint64_t seq;        /* 0: not announced */
     uint64_t started_ns; /* when the turn came; timeouts count from here */
     uint64_t moved_ns;   /* when it moved last; a long standstill compares records */
+    uint64_t heard_ns;   /* when a peer told of a difference with `heard_of`; 0: none did */
+    uint32_t heard_of;   /* a rank */
     union {
         struct rp_aiv_op aiv;
         struct rp_hts_run hts;
