@@ -137,8 +137,7 @@ static rp_status fail(struct rp_coll_run *run, const struct rp_op *op, struct rp
         return RP_AGAIN;
     }
     if (st != RP_ETASKTIMEOUT && calls_differ(run, op, &names)) {
-        rp_coll_keep_failure(
-                op, step, seq, RP_EMISMATCH, op->comm->lines.culprit, names.sentence);
+        rp_coll_keep_failure(op, step, seq, RP_EMISMATCH, op->comm->lines.culprit, names.sentence);
     } else {
         rp_coll_keep_failure(op, step, seq, st, culprit, rp_error_captured());
     }

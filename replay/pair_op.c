@@ -91,7 +91,7 @@ static struct walk walk_of(
         walk.own = walk.channel->own;
         walk.peers = walk.channel->peers;
     } else {
-        walk.own = &comm->lines.peer[comm->rank].pair[comm->rank];
+        walk.own = &comm->lines.peer[comm->rank].pair[comm->lines.peer[comm->rank].index];
         walk.peers = walk.own;
     }
     return walk;
