@@ -33,6 +33,7 @@ struct rp_tcp_out {
     uint64_t tail;
     bool failed;      /* nothing can be sent any more; reading tells why */
     bool status_due;  /* `status` of the own block has changed and was not queued */
+    bool lines_due;   /* an announcement was queued for every peer, and not sent */
     uint64_t arrived; /* what the peer has been told, or stands in the ring: own counters */
     uint64_t done;
     struct rp_tcp_status status;

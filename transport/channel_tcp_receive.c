@@ -361,6 +361,21 @@ static bool take_signal(struct rp_tcp_in *in)
     return true;
 }
 
+// This rank begins to wait: the peers that it has no data for shall not wait for its announcement.
+static void send_announcements(struct rp_tcp_channel *tcp)
+{
+    const struct rp_comm *comm = tcp->comm;
+    if (!tcp->out.lines_due) {
+        return;
+    }
+    tcp->out.lines_due = false;
+    for (uint32_t q = 0; q < comm->size; q++) {
+        if (comm->channel[q] != NULL) {
+            (void)rp_channel_progress(comm->channel[q], 0);
+        }
+    }
+}
+
 bool rp_tcp_test(struct rp_channel *ch)
 {
     struct rp_tcp_channel *tcp = rp_tcp_of(ch);
@@ -374,6 +389,7 @@ bool rp_tcp_test(struct rp_channel *ch)
     }
     if (rp_tcp_progress(ch, 2) == 0) {
         in->calls_to_skip = TESTS_A_LOOK - 1;
+        send_announcements(tcp);
     }
     return take_signal(in);
 }

@@ -223,9 +223,10 @@ void rp_tcp_update(struct rp_channel *ch)
     const struct rp_tcp_status status = own_status(lines);
     out->status_due |= status.error != out->status.error || status.left != out->status.left ||
                        status.revoked_from != out->status.revoked_from;
-    // Somebody may sleep for `done` or a failure. Nobody waits for an arrival without data, which
-    // come with it, so that both can leave together.
+    // Somebody may sleep for `done` or a failure. An arrival is mostly followed by data, and can
+    // leave with them; where it is not, it leaves when this rank begins to wait.
     const bool urgent = out->done < lines->published || out->status_due;
+    out->lines_due = !urgent;
     (void)catch_up(tcp);
     if (urgent) {
         (void)rp_tcp_flush(tcp);
