@@ -26,15 +26,17 @@ static void need(bool well, const char *what)
     }
 }
 
+// A receive buffer below a segment of the loopback's makes the kernel wait for its timers.
 static void set_buffers(int fd, int bytes)
 {
+    const int receive_bytes = 256 * 1024;
     if (bytes != 0) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
     }
 }
 
-void tcp_socket_pair(int fd[2], int buffer_bytes)
+void tcp_socket_pair(int fd[2], int send_bytes)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -42,13 +44,13 @@ void tcp_socket_pair(int fd[2], int buffer_bytes)
     };
     socklen_t length = sizeof(address);
     const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    set_buffers(listener, buffer_bytes); // what is accepted inherits them
+    set_buffers(listener, send_bytes); // what is accepted inherits them
     need(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
                     listen(listener, 1) == 0 &&
                     getsockname(listener, (struct sockaddr *)&address, &length) == 0,
             "listen");
     fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    set_buffers(fd[0], buffer_bytes);
+    set_buffers(fd[0], send_bytes);
     need(connect(fd[0], (struct sockaddr *)&address, sizeof(address)) == 0, "connect");
     fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     need(fd[1] >= 0, "accept");
@@ -107,7 +109,7 @@ void tcp_case_open(struct tcp_case *tcp, const struct tcp_shape *shape)
     int fd[2];
     *tcp = (struct tcp_case){ 0 };
     need(rp_process_check() == RP_OK, "rp_process_check");
-    tcp_socket_pair(fd, shape->buffer_bytes);
+    tcp_socket_pair(fd, shape->send_bytes);
     for (uint32_t r = 0; r < 2; r++) {
         tcp->end[r].fd = fd[r];
         if (r == 0 || !shape->raw) {

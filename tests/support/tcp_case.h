@@ -26,7 +26,8 @@ struct tcp_end {
 
 struct tcp_shape {
     uint64_t window_bytes; /* 0: TCP_WINDOW_BYTES */
-    int buffer_bytes;      /* of the sockets, each way; 0: the system's choice */
+    int send_bytes;        /* the sockets' send buffers, with small receive buffers; 0: the system's
+                              choice of both */
     bool raw;              /* rank 1 is a raw socket */
 };
 
@@ -54,6 +55,6 @@ void tcp_case_turn(struct tcp_case *tcp);
 bool tcp_case_until(struct tcp_case *tcp, bool (*true_now)(struct tcp_case *tcp));
 
 /** tcp_socket_pair: a connected pair over 127.0.0.1, non-blocking. */
-void tcp_socket_pair(int fd[2], int buffer_bytes);
+void tcp_socket_pair(int fd[2], int send_bytes);
 
 #endif

@@ -2,15 +2,22 @@
 #include <criterion/new/assert.h>
 
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "kernels/dtype.h"
 #include "kernels/reduce.h"
 #include "support/channel_conformance.h"
 #include "support/tcp_case.h"
+#include "transport/channel_tcp.h"
 
 static bool open_pair(struct channel_pair *pair)
 {
@@ -289,4 +296,57 @@ Test(tcp_lines, nothing_stays_unsent_when_nobody_waits)
     }
     cr_assert(eq(u8, *there, 'x'));
     cr_assert(eq(int, rp_lines_arrived(lines_of(1), 0, TCP_BASE + 1), RP_OK));
+}
+
+// ---- the socket ----
+
+TestSuite(tcp_socket, .fini = teardown, .timeout = 30);
+
+// What a process has behind a descriptor: "socket:[4711]".
+static void look_at_fd(pid_t process, int fd, char text[64])
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)process, fd);
+    const ssize_t length = readlink(path, text, 63);
+    text[length < 0 ? 0 : length] = '\0';
+}
+
+Test(tcp_socket, a_forked_child_holds_no_copy)
+{
+    char own[64];
+    char copy[64];
+    tcp_case_open(&tcp, &(struct tcp_shape){ .raw = true });
+    look_at_fd(getpid(), tcp.end[0].fd, own);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+    const uint64_t deadline_ns = rp_deadline_ns(10 * RP_NS_PER_S);
+    do {
+        usleep(1000);
+        look_at_fd(child, tcp.end[0].fd, copy);
+    } while (strcmp(copy, own) == 0 && rp_now_ns() < deadline_ns);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    cr_assert(eq(int, strncmp(own, "socket:", 7), 0));
+    cr_assert(ne(str, copy, own));
+}
+
+Test(tcp_socket, heap_failure_is_an_error_and_the_socket_stays)
+{
+    tcp_case_open(&tcp, &(struct tcp_shape){ .raw = true });
+    for (int64_t n = 0; n < 3; n++) {
+        int fd[2];
+        struct rp_channel *channel = NULL;
+        tcp_socket_pair(fd, 0);
+        rp_alloc_fail_after(n);
+        cr_assert(eq(int, rp_channel_tcp_open(tcp.end[0].comm, tcp.end[0].loop, 1, fd[0], &channel),
+                RP_ENOMEM));
+        cr_assert(eq(ptr, channel, NULL));
+        cr_assert(eq(int, (int)send(fd[0], "x", 1, MSG_NOSIGNAL), 1));
+        close(fd[0]);
+        close(fd[1]);
+    }
 }
