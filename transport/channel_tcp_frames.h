@@ -8,7 +8,8 @@
  *
  *     LINE    record, u64 word, u64 done           the op of the record is announced
  *     DONE    u64 done
- *     STATUS  u64 revoked_from, u64 error_seq, u32 error, u32 culprit, u32 left
+ *     STATUS  u64 revoked_from, error_seq, u32 error, culprit, left, uneven, sender, expects,
+ *             u64 sent, expected                   as in struct rp_rank_status
  *     PUT     u64 offset, payload                  detail: enum rp_window
  *     SIGNAL  u32 count
  *     PAIR    u64 sends, recvs, put, taken, then the records that are new

@@ -103,8 +103,9 @@ static bool apply_status(struct rp_tcp_channel *tcp, const uint8_t *body)
     // relaxed: stored below only.
     const uint32_t known = atomic_load_explicit(&copy->error, memory_order_relaxed);
     const bool fails = status.error != 0;
-    if (status.left > 1 || (in->left && status.left == 0) || status.error > INT32_MAX ||
-            (known != 0 && status.error != known) || fails != (status.revoked_from != 0)) {
+    if (status.left > 1 || status.uneven > 1 || (in->left && status.left == 0) ||
+            status.error > INT32_MAX || (known != 0 && status.error != known) ||
+            fails != (status.revoked_from != 0)) {
         return violates(tcp, "it sent a status that makes no sense");
     }
     if (fails && (status.revoked_from <= lines->base || status.revoked_from > in->arrived + 1 ||

@@ -248,12 +248,13 @@ static struct bytes done_frame(uint64_t done)
 static struct bytes status_frame(
         uint64_t revoked_from, uint32_t error, uint32_t culprit, uint32_t left)
 {
-    struct bytes frame = head(28, 3, 0);
+    struct bytes frame = head(56, 3, 0);
     number(&frame, revoked_from, 8);
     number(&frame, revoked_from, 8);
     number(&frame, error, 4);
     number(&frame, culprit, 4);
     number(&frame, left, 4);
+    frame.used += 28; // no counts that differ
     return frame;
 }
 
@@ -347,6 +348,8 @@ static bool wrong_case(unsigned i, struct wrong *out)
     const struct bytes none = { 0 };
     struct bytes dirty = signal_frame(1);
     dirty.at[7] = 1;
+    struct bytes uneven = status_frame(B + 1, 114, 1, 0);
+    uneven.at[8 + 28] = 2;
     const struct wrong cases[] = {
         { "type 0", none, head(0, 0, 0), "unknown type" },
         { "type 7", none, head(0, 7, 0), "unknown type" },
@@ -356,7 +359,7 @@ static bool wrong_case(unsigned i, struct wrong *out)
         { "a line too short", none, head(0, 1, 0), "wrong length" },
         { "a line with details", none, head(80, 1, 1), "unknown details" },
         { "a done too long", none, head(UINT32_MAX, 2, 0), "wrong length" },
-        { "a status too short", none, head(27, 3, 0), "wrong length" },
+        { "a status too short", none, head(55, 3, 0), "wrong length" },
         { "a signal too long", none, head(5, 5, 0), "wrong length" },
         { "a pair's length", none, head(32, 6, 1), "wrong length" },
         { "a pair's details", none, head(32, 6, 16), "unknown details" },
@@ -382,6 +385,7 @@ static bool wrong_case(unsigned i, struct wrong *out)
         { "a rank out of range", none, status_frame(B + 1, 114, 2, 0), "does not exist" },
         { "an op before the first", none, status_frame(B, 114, 1, 0), "does not exist" },
         { "an op not announced", none, status_frame(B + 2, 114, 1, 0), "does not exist" },
+        { "counts that differ twice over", none, uneven, "no sense" },
         { "another error", status_frame(B + 1, 114, 1, 0), status_frame(B + 1, 113, 1, 0),
                 "no sense" },
         { "a put past the window", none, put_frame(0, W, 1), "put 1 bytes at 100000 into" },
