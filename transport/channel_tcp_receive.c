@@ -341,16 +341,15 @@ bool rp_tcp_read(struct rp_tcp_channel *tcp)
 unsigned rp_tcp_progress(struct rp_channel *ch, unsigned budget)
 {
     struct rp_tcp_channel *tcp = rp_tcp_of(ch);
-    unsigned handled = rp_tcp_flush(tcp);
-    bool read = false;
-    while (handled < budget && rp_tcp_read(tcp)) {
-        read = true;
-        handled++;
+    const bool sent = rp_tcp_flush(tcp);
+    unsigned reads = 0;
+    while (reads < budget && rp_tcp_read(tcp)) {
+        reads++;
     }
-    if (read || rp_tcp_unsent(tcp)) {
+    if (reads != 0 || rp_tcp_unsent(tcp)) {
         rp_tcp_stir(tcp);
     }
-    return handled;
+    return reads + sent;
 }
 
 static bool take_signal(struct rp_tcp_in *in)
