@@ -81,6 +81,7 @@ enum rp_env_id {
     RP_ENV_ISA,
     RP_ENV_AIV_CORES,
     RP_ENV_NODE_ID,
+    RP_ENV_SECRET_FILE,
     RP_ENV_TINY_BYTES,
     RP_ENV_SMALL_BYTES,
     RP_ENV_COUNT,
@@ -281,6 +282,7 @@ struct rp_device_env {
     enum rp_isa isa;
     uint32_t aiv_cores;
     char node_id[RP_ENV_NAME_MAX]; /* "" unset */
+    char secret_file[RP_ENV_PATH_MAX + 1];
     uint64_t tiny_bytes;           /* largest tiny payload; UINT64_MAX: measured default */
     uint64_t small_bytes;          /* largest small payload; UINT64_MAX: measured default */
     enum rp_log_level log_level;

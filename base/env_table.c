@@ -420,6 +420,13 @@ const struct rp_env_row rp_env_rows[RP_ENV_COUNT] = {
     .meaning = "Ranks with different ids are on different nodes, also on one machine: TCP is between "
         "them. Ranks of one id share a node as far as they can share memory.",
 },
+[RP_ENV_SECRET_FILE] = {
+    .name = "REPRISE_SECRET_FILE", .group = RP_ENV_GROUP_REPRISE,
+    .parse = rp_env_parse_path, .field_off = IN_DEVICE(secret_file),
+    .values = "a path of at most 4096 characters", .fallback_words = "none",
+    .meaning = "A file with the same secret bytes on all machines. Ranks that meet by a rank table "
+        "let in only who has both; jobs with different ones keep apart.",
+},
 [RP_ENV_TINY_BYTES] = {
     .name = "REPRISE_TINY_BYTES", .group = RP_ENV_GROUP_REPRISE,
     .parse = rp_env_parse_bytes, .field_off = IN_DEVICE(tiny_bytes),

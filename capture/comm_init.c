@@ -1,4 +1,4 @@
-// Making communicators: root info, one rank's join, or all ranks of one process at once.
+// Making communicators from a root info: one rank's join, or all ranks of one process at once.
 
 #include <inttypes.h>
 #include <string.h>
@@ -8,130 +8,13 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "capture/comm_attempt.h"
 #include "capture/comm_config.h"
 #include "capture/comm_destroy.h"
-#include "capture/comm_extra.h"
 #include "replay/context.h"
 #include "transport/bootstrap.h"
 
 static_assert(sizeof(HcclRootInfo) == RP_ROOT_INFO_BYTES, "the size is given");
-
-// The join has its own timeout; this one is for a loop that nobody steps any more.
-#define WAIT_MARGIN_NS (30 * RP_NS_PER_S)
-// How long the other ranks of this process may take once one has finished.
-#define OTHERS_NS (3 * RP_NS_PER_S)
-
-// ---- one rank's attempt ----
-
-struct attempt {
-    struct rp_device *device;    // referenced
-    struct rp_comm_extra *extra; // until the communicator has it
-    struct rp_join *join;
-    rp_status status;
-};
-
-static rp_status attempt_begin(struct attempt *attempt, const struct rp_join_request *request,
-        const struct rp_algo_config *algo)
-{
-    struct rp_join_request own = *request;
-    *attempt = (struct attempt){ .device = NULL };
-    rp_status st = rp_device_ref(request->device_id, &attempt->device);
-    if (st != RP_OK) {
-        return st;
-    }
-    st = rp_comm_extra_create(attempt->device, algo, &attempt->extra);
-    if (st != RP_OK) {
-        goto undo_device;
-    }
-    own.arena = rp_device_arena(attempt->device);
-    rp_device_enter(attempt->device);
-    st = rp_join_start(rp_device_loop(attempt->device), &own, &attempt->join);
-    rp_device_leave(attempt->device);
-    if (st != RP_OK) {
-        goto undo_extra;
-    }
-    return RP_OK;
-
-undo_extra:
-    rp_comm_extra_free(attempt->extra);
-undo_device:
-    rp_device_unref(attempt->device);
-    *attempt = (struct attempt){ .device = NULL };
-    return st;
-}
-
-// Takes the communicator out, or the failure; what is not needed any more goes. A join that is
-// still under way is given up with `unfinished`.
-static rp_status attempt_end(struct attempt *attempt, rp_status unfinished, HcclComm *comm)
-{
-    struct rp_comm *made = NULL;
-    rp_status st = rp_join_poll(attempt->join, &made);
-    if (st == RP_AGAIN) {
-        st = unfinished;
-    }
-    rp_device_enter(attempt->device);
-    rp_join_free(attempt->join);
-    rp_device_leave(attempt->device);
-    if (st != RP_OK) {
-        rp_comm_extra_free(attempt->extra);
-        rp_device_unref(attempt->device);
-    } else {
-        rp_comm_extra_attach(made, attempt->extra); // with the hold on the device
-        *comm = made;
-    }
-    *attempt = (struct attempt){ .device = NULL };
-    return st;
-}
-
-struct attempts {
-    struct attempt *item;
-    uint32_t count;
-};
-
-static bool all_finished(void *arg)
-{
-    const struct attempts *attempts = arg;
-    for (uint32_t i = 0; i < attempts->count; i++) {
-        if (!rp_join_finished(attempts->item[i].join)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool any_finished(void *arg)
-{
-    const struct attempts *attempts = arg;
-    for (uint32_t i = 0; i < attempts->count; i++) {
-        if (rp_join_finished(attempts->item[i].join)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// None succeeds where another has failed, so the first one to finish decides: the others are about
-// to hear of it, unless they wait for the very rank that failed.
-static rp_status await(struct attempts *attempts, const struct rp_comm_settings *settings)
-{
-    struct rp_device *device = attempts->item[0].device;
-    const uint64_t timeout_ns = settings->connect_timeout_s * RP_NS_PER_S + WAIT_MARGIN_NS;
-    const rp_status st =
-            rp_device_wait(device, any_finished, attempts, timeout_ns, RP_ECONNTIMEOUT);
-    if (st != RP_OK) {
-        return st;
-    }
-    return rp_device_wait(device, all_finished, attempts, OTHERS_NS, RP_EREMOTE);
-}
-
-// An init blocks, so a thread that the device waits for cannot make one.
-static rp_status check_thread(const char *api)
-{
-    if (rp_thread_in_callback()) {
-        return rp_fail(RP_ECALLBACK, "%s: a callback may not make a communicator", api);
-    }
-    return RP_OK;
-}
 
 // ---- root info ----
 
@@ -199,21 +82,14 @@ static rp_status join(const char *api, uint32_t ranks, const HcclRootInfo *info,
     struct rp_join_request request = { .root_info = info, .size = ranks, .rank = rank };
     rp_status st = check_ranks(api, ranks, rank);
     st = st != RP_OK ? st : check_root_info(api, info, comm);
-    st = st != RP_OK ? st : check_thread(api);
+    st = st != RP_OK ? st : rp_attempt_check_thread(api);
     st = st != RP_OK ? st : rp_comm_settings_load(api, config, &request.settings, &algo);
     st = st != RP_OK ? st : rp_context_current(&context);
     if (st != RP_OK) {
         return st;
     }
     request.device_id = context->device_id;
-    struct attempt attempt;
-    st = attempt_begin(&attempt, &request, &algo);
-    if (st != RP_OK) {
-        return st;
-    }
-    struct attempts one = { .item = &attempt, .count = 1 };
-    const rp_status waited = await(&one, &request.settings);
-    return attempt_end(&attempt, waited, comm);
+    return rp_attempt_join(&request, &algo, comm);
 }
 
 static rp_status init_root_info(
@@ -281,18 +157,18 @@ static rp_status check_all(uint32_t count, const int32_t *devices, const HcclCom
         return rp_fail(
                 RP_ENULL, "HcclCommInitAll: %s is NULL", devices == NULL ? "devices" : "comms");
     }
-    const rp_status st = check_thread("HcclCommInitAll");
+    const rp_status st = rp_attempt_check_thread("HcclCommInitAll");
     return st != RP_OK ? st : check_devices(count, devices);
 }
 
-static rp_status begin_all(struct attempts *attempts, struct rp_join_request *request,
+static rp_status begin_all(struct rp_attempts *attempts, struct rp_join_request *request,
         const int32_t *devices, const struct rp_algo_config *algo)
 {
     rp_status st = RP_OK;
     for (uint32_t i = 0; i < request->size && st == RP_OK; i++) {
         request->rank = i;
         request->device_id = devices[i];
-        st = attempt_begin(&attempts->item[i], request, algo);
+        st = rp_attempt_begin(&attempts->item[i], request, algo);
         attempts->count += st == RP_OK;
     }
     return st;
@@ -314,23 +190,23 @@ static int weight(rp_status st)
 }
 
 static rp_status join_all(uint32_t count, const int32_t *devices, struct rp_device *root,
-        struct attempt *items, HcclComm *comms)
+        struct rp_attempt *items, HcclComm *comms)
 {
     HcclRootInfo info;
     struct rp_algo_config algo;
-    struct attempts attempts = { .item = items };
+    struct rp_attempts attempts = { .item = items };
     struct rp_join_request request = { .root_info = &info, .size = count };
     rp_status st = rp_comm_settings_load("HcclCommInitAll", NULL, &request.settings, &algo);
     st = st != RP_OK ? st : make_root_info(root, devices[0], &info);
     st = st != RP_OK ? st : begin_all(&attempts, &request, devices, &algo);
     const rp_status began = st;
     if (st == RP_OK) {
-        st = await(&attempts, &request.settings);
+        st = rp_attempts_await(&attempts, &request.settings);
     }
     const rp_status unfinished = st == RP_OK ? RP_EINTERNAL : st;
     st = began;
     for (uint32_t i = 0; i < attempts.count; i++) {
-        const rp_status ended = attempt_end(&items[i], unfinished, &comms[i]);
+        const rp_status ended = rp_attempt_end(&items[i], unfinished, &comms[i]);
         st = weight(ended) > weight(st) ? ended : st;
     }
     return st;
@@ -344,7 +220,7 @@ static rp_status init_all(uint32_t count, const int32_t *devices, HcclComm *comm
     if (st != RP_OK) {
         return st;
     }
-    struct attempt *items = rp_calloc(count, sizeof(*items));
+    struct rp_attempt *items = rp_calloc(count, sizeof(*items));
     if (items == NULL) {
         return rp_fail(RP_ENOMEM, "HcclCommInitAll: no memory for %" PRIu32 " ranks", count);
     }

@@ -97,7 +97,7 @@ void rp_coll_keep_failure(const struct rp_op *op, const struct rp_coll_step *ste
     if (step->replay != 0) {
         snprintf(replay, sizeof(replay), ", replay %" PRIu64, step->replay);
     }
-    char sentence[RP_SENTENCE_BYTES];
+    char sentence[RP_OP_SENTENCE_BYTES];
     const int used = snprintf(sentence, sizeof(sentence),
             "communicator %s, rank %" PRIu32 " of %" PRIu32 ", stream %" PRId32 "%s: ", comm->name,
             comm->rank, comm->size, step->stream_id, replay);

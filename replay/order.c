@@ -297,7 +297,7 @@ static void report(struct walk *walk, struct rp_comm *comm, const struct rp_subm
     char second[CALL_TEXT_BYTES];
     describe_call(holder, comm, first, sizeof(first));
     describe_call(walk->found, comm, second, sizeof(second));
-    char sentence[RP_SENTENCE_BYTES];
+    char sentence[RP_OP_SENTENCE_BYTES];
     snprintf(sentence, sizeof(sentence),
             "communicator %s, rank %" PRIu32 ": an order cycle: stream %" PRId32
             " waits for event %" PRIu32 " before %s, which is next on the communicator; the "

@@ -45,7 +45,7 @@ static void fail_collective(struct rp_submission *sub, const struct rp_lane *lan
         return;
     }
     const uint64_t seq = lane->coll.seq != 0 ? lane->coll.seq : comm->lines.announced + 1;
-    char sentence[RP_SENTENCE_BYTES];
+    char sentence[RP_OP_SENTENCE_BYTES];
     snprintf(sentence, sizeof(sentence),
             "communicator %s, rank %" PRIu32 ": collective %" PRIu64
             " was stopped by aclrtStreamAbort of stream %" PRId32,

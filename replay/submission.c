@@ -155,7 +155,7 @@ static void fail_comm(struct rp_submission *sub, uint32_t i)
     } else {
         snprintf(what, sizeof(what), "a replay of graph %" PRIu32, sub->program->id);
     }
-    char sentence[RP_SENTENCE_BYTES];
+    char sentence[RP_OP_SENTENCE_BYTES];
     const int used = snprintf(sentence, sizeof(sentence),
             "communicator %s, rank %" PRIu32 ": %s ended before it ran: ", comm->name, comm->rank,
             what);

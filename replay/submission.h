@@ -29,7 +29,7 @@ struct rp_submission;
 #define RP_TICKETS_INLINE 2
 
 /* What is kept of a failure until somebody asks; a communicator's `cause` fits. */
-#define RP_SENTENCE_BYTES 512
+#define RP_OP_SENTENCE_BYTES 512
 
 /* HOST_TS: position in an op's lists. */
 struct rp_hts_run {
@@ -133,7 +133,7 @@ struct rp_submission {
     struct rp_insn insn;
     struct rp_op op;
     struct rp_lane lane;              /* run state of the eager task */
-    char sentence[RP_SENTENCE_BYTES]; /* of the failure */
+    char sentence[RP_OP_SENTENCE_BYTES]; /* of the failure */
 };
 
 /** rp_op_batch: the op's batch, NULL for other operators. */

@@ -321,6 +321,7 @@ static const struct row rows[] = {
     { RP_ENV_AIV_CORES, "257", BAD },
     { RP_ENV_NODE_ID, "node 1", TAKEN },
     { RP_ENV_NODE_ID, LONG_128, BAD },
+    { RP_ENV_SECRET_FILE, "/run/secret", TAKEN },
     { RP_ENV_TINY_BYTES, "0", TAKEN },
     { RP_ENV_TINY_BYTES, "40", TAKEN },
     { RP_ENV_TINY_BYTES, "41", BAD },
