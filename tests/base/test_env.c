@@ -379,7 +379,8 @@ Test(env, every_variable_has_good_and_refused_values_above)
     for (int id = 0; id < RP_ENV_COUNT; id++) {
         // These take any text, or need files: test_env_values.c.
         bool any_text = id == RP_ENV_WHITELIST_FILE || id == RP_ENV_LOG_PATH ||
-                        id == RP_ENV_VISIBLE_DEVICES || id == RP_ENV_RDMA_QP_PORT_PATH;
+                        id == RP_ENV_VISIBLE_DEVICES || id == RP_ENV_RDMA_QP_PORT_PATH ||
+                        id == RP_ENV_SECRET_FILE;
         int taken = 0;
         int refused = 0;
         for (size_t i = 0; i < RP_ARRAY_LENGTH(rows); i++) {
