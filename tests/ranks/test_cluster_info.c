@@ -107,6 +107,13 @@ Test(cluster_info, processes_meet_by_the_file, .timeout = 120)
     run_job("processes", RANK_PROCESSES, 1);
 }
 
+// device_ip is in 127.0.1.0/24, which the loopback interface has like all of 127.0.0.0/8.
+Test(cluster_info, servers_of_one_machine_meet_over_tcp, .timeout = 120)
+{
+    run_job("servers", RANK_PROCESSES, 2);
+    run_job("mixed", RANK_THREADS, 2);
+}
+
 // ---- what goes wrong ----
 
 static void run_bad_calls(struct rank *rank)
