@@ -234,6 +234,67 @@ Test(bootstrap_netns, an_unreachable_root_is_named_in_time, .init = make_places)
     boot_crew_free(&crew);
 }
 
+// All reach the root, but not each other: the one that dials says so to everyone.
+Test(bootstrap_netns, a_peer_out_of_reach_is_named_in_time, .init = make_places)
+{
+    static const enum place places[] = { LEFT, RIGHT, LONELY };
+    cr_assert(run("ip link add rpnear netns %d type veth peer name rpfar netns %d", holder[LEFT],
+            holder[LONELY]));
+    cr_assert(in(LEFT, "addr add 10.99.8.1/24 dev rpnear") && in(LEFT, "link set rpnear up") &&
+              in(LONELY, "addr add 10.99.8.2/24 dev rpfar") && in(LONELY, "link set rpfar up") &&
+              in(LONELY, "route add 10.99.7.1/32 via 10.99.8.1"));
+    struct boot_crew crew = CREW(places, 3, 2);
+    boot_crew_run(&crew);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct boot_outcome *outcome = &crew.shared->outcome[i];
+        cr_assert(eq(int, outcome->status, i == 2 ? RP_ECONNTIMEOUT : RP_EREMOTE), "%s",
+                outcome->sentence);
+        cr_assert(ne(ptr,
+                          strstr(outcome->sentence,
+                                  "rank 2 could not connect to rank 1 at 10.99.7.2:"),
+                          NULL),
+                "%s", outcome->sentence);
+        cr_assert(ne(ptr, strstr(outcome->sentence, "Network is unreachable"), NULL), "%s",
+                outcome->sentence);
+        cr_assert(lt(u64, outcome->elapsed_ns, 3500 * RP_NS_PER_MS));
+    }
+    boot_crew_free(&crew);
+}
+
+// ---- what tells machines apart is hidden ----
+
+// Without /proc all machines look alike, so that who does not reach the first rank of what seems to
+// be its node is found to be elsewhere, and gets a node of its own.
+static bool enter_and_hide(struct boot_crew *crew, uint32_t rank)
+{
+    return enter_given(crew, rank) && unshare(CLONE_NEWNS) == 0 &&
+           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", "/proc", "tmpfs", 0, "size=64k") == 0;
+}
+
+Test(bootstrap_netns, ranks_that_do_not_reach_their_node_are_nodes, .init = make_places)
+{
+    static const struct {
+        enum place places[5];
+        uint32_t size;
+        const char *nodes;
+    } rows[] = {
+        { { LEFT, LEFT, RIGHT, RIGHT }, 4, "aabc" },
+        { { RIGHT, LEFT, RIGHT, LEFT, RIGHT }, 5, "abaca" },
+        { { LEFT, RIGHT, RIGHT }, 3, "abc" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct boot_crew crew = CREW(rows[i].places, rows[i].size, 20);
+        crew.prepare = enter_and_hide;
+        boot_crew_run(&crew);
+        cr_assert(boot_crew_partition(&crew, rows[i].nodes), "%s", rows[i].nodes);
+        cr_assert(lt(u64, crew.shared->outcome[0].elapsed_ns, 5 * RP_NS_PER_S));
+        boot_crew_free(&crew);
+    }
+}
+
+// ---- the network goes ----
+
 // The cable is pulled while the ranks wait for the last one, which is cut off: no reset, no end of
 // the connection, nothing. Everyone's time runs out all the same.
 static int pull_cable(void *unused)

@@ -2,6 +2,7 @@
 // what is between them is TCP. Every operator and size against the oracle, eager and replayed, in
 // several layouts; nodes' ranks need not be neighbours.
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -235,6 +236,49 @@ static void zero_rank(struct rank *rank)
 Test(nodes, nothing_and_barriers)
 {
     run_layouts(zero_rank, NULL, SMALL_WINDOWS);
+}
+
+// Nobody leaves a barrier before the last has come, in either mode.
+static void barrier_rank(struct rank *rank)
+{
+    _Atomic uint64_t *arrived = rank->shared;
+    rank_open(rank);
+    capture_begin(rank->stream);
+    must(HcclBarrier(rank->comm, rank->stream));
+    aclmdlRI graph = capture_end(rank->stream);
+    for (uint64_t round = 1; round <= 60; round++) {
+        if (round % rank->count == rank->id) {
+            rank_sleep_us(rank_random(rank, 4000));
+        }
+        atomic_fetch_add(arrived, 1);
+        if (round % 2 == 0) {
+            replay(graph, rank->stream);
+        } else {
+            must(HcclBarrier(rank->comm, rank->stream));
+        }
+        must(aclrtSynchronizeStream(rank->stream));
+        must_hold(atomic_load(arrived) >= round * rank->count,
+                "round %d is over when %d of %d have come", (int)round, (int)atomic_load(arrived),
+                (int)(round * rank->count));
+    }
+    must(aclmdlRIDestroy(graph));
+    rank_close(rank);
+}
+
+Test(nodes, nobody_leaves_a_barrier_before_the_last_has_come)
+{
+    uint64_t *arrived = rank_shared_create(sizeof(*arrived));
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(layouts); i++) {
+        *arrived = 0;
+        const struct rank_job job = { .ranks = (unsigned)strlen(layouts[i].node),
+            .mode = layouts[i].mode,
+            .node = layouts[i].node,
+            .fn = barrier_rank,
+            .env = SMALL_WINDOWS,
+            .shared = arrived };
+        assert_job(&job, "nodes %s, mode %d", layouts[i].node, (int)layouts[i].mode);
+    }
+    rank_shared_destroy(arrived, sizeof(*arrived));
 }
 
 // Both ring and mesh, over the whole communicator.

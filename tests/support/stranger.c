@@ -10,13 +10,19 @@
 
 bool stranger_connect(struct stranger *stranger, const void *info)
 {
+    struct rp_root_info where;
+    return rp_root_info_read(info, &where) == RP_OK &&
+           stranger_connect_to(stranger, &where, RP_WIRE_ROOT);
+}
+
+bool stranger_connect_to(
+        struct stranger *stranger, const struct rp_root_info *where, enum rp_wire_scope scope)
+{
     memset(stranger, 0, sizeof(*stranger));
-    if (rp_root_info_read(info, &stranger->info) != RP_OK) {
-        return false;
-    }
+    stranger->info = *where;
     struct sockaddr_storage address;
     socklen_t bytes = rp_netif_sockaddr(&stranger->info.address, stranger->info.port, &address);
-    stranger->session.scope = RP_WIRE_ROOT;
+    stranger->session.scope = scope;
     stranger->session.secret = stranger->info.secret;
     randombytes_buf(stranger->session.dialer_nonce, RP_WIRE_NONCE_BYTES);
     stranger->fd = socket(stranger->info.address.family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -2,7 +2,7 @@
 #define TESTS_SUPPORT_STRANGER_H
 
 /*
- * Somebody at the root's port who is no rank: speaks as much of the protocol as
+ * Somebody at the root's port, or a rank's, who is no rank: speaks as much of the protocol as
  * the test wants, with a plain blocking socket.
  */
 
@@ -23,6 +23,11 @@ struct stranger {
 
 /** stranger_connect: to the port in `info`. False when nobody listens there. */
 bool stranger_connect(struct stranger *stranger, const void *info);
+
+/** stranger_connect_to: the same to address, port and secret of `where`, to speak as `scope` asks.
+ */
+bool stranger_connect_to(
+        struct stranger *stranger, const struct rp_root_info *where, enum rp_wire_scope scope);
 
 bool stranger_send(struct stranger *stranger, const void *bytes, size_t length);
 
