@@ -63,6 +63,25 @@ rp_status rp_attempt_end(struct rp_attempt *attempt, rp_status unfinished, HcclC
     return st;
 }
 
+static int weight(rp_status st)
+{
+    switch (st) {
+    case RP_OK:
+        return 0;
+    case RP_EREMOTE:
+        return 1;
+    case RP_ECONNTIMEOUT:
+        return 2;
+    default:
+        return 3;
+    }
+}
+
+rp_status rp_attempt_cause(rp_status first, rp_status second)
+{
+    return weight(second) > weight(first) ? second : first;
+}
+
 static bool all_finished(void *arg)
 {
     const struct rp_attempts *attempts = arg;

@@ -43,6 +43,10 @@ RP_MUST_USE rp_status rp_attempts_await(
 RP_MUST_USE rp_status rp_attempt_end(
         struct rp_attempt *attempt, rp_status unfinished, HcclComm *comm);
 
+/** rp_attempt_cause: of two ranks' answers the one that is the cause: a rank that fails makes the
+ * others fail, or wait for it in vain. The first if neither is. */
+rp_status rp_attempt_cause(rp_status first, rp_status second);
+
 /** rp_attempt_join: all three, for one rank. */
 RP_MUST_USE rp_status rp_attempt_join(
         const struct rp_join_request *request, const struct rp_algo_config *algo, HcclComm *comm);

@@ -15,6 +15,7 @@
 #include "capture/comm_buffer.h"
 #include "capture/comm_callback.h"
 #include "capture/comm_extra.h"
+#include "capture/group.h"
 #include "replay/context.h"
 
 // How long queued work may take to end by itself, and then to notice that it was aborted. The
@@ -57,18 +58,38 @@ static void abort_pending(struct rp_comm *comm, struct rp_device *device)
     rp_device_poke(device);
 }
 
-// Nothing new is taken on: `destroyed` is set.
-static void drain(struct rp_comm *comm, struct rp_device *device)
+// Until `deadline_ns` for all of them together; whether all have drained.
+static bool drain(struct rp_comm *const *comms, uint32_t count, uint64_t deadline_ns)
 {
-    rp_status st = rp_device_wait(device, has_drained, comm, DRAIN_NS, RP_ESYNCTIMEOUT);
-    if (st == RP_OK || has_drained(comm)) {
+    bool all = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t now_ns = rp_now_ns();
+        const uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+        const rp_status st = rp_device_wait(rp_comm_extra_of(comms[i])->device, has_drained,
+                comms[i], left_ns, RP_ESYNCTIMEOUT);
+        all &= st == RP_OK || has_drained(comms[i]);
+    }
+    return all;
+}
+
+// Nothing new is taken on: `destroyed` is set.
+static void drain_or_abort(struct rp_comm *const *comms, uint32_t count)
+{
+    if (drain(comms, count, rp_deadline_ns(DRAIN_NS))) {
         return;
     }
-    abort_pending(comm, device);
-    st = rp_device_wait(device, has_drained, comm, ABORT_NS, RP_ESYNCTIMEOUT);
-    if (st != RP_OK) {
-        rp_log_warn("communicator %s is destroyed while its last calls still wait for their stream",
-                comm->name);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!has_drained(comms[i])) {
+            abort_pending(comms[i], rp_comm_extra_of(comms[i])->device);
+        }
+    }
+    (void)drain(comms, count, rp_deadline_ns(ABORT_NS));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!has_drained(comms[i])) {
+            rp_log_warn("communicator %s is destroyed while its last calls still wait for their "
+                        "stream",
+                    comms[i]->name);
+        }
     }
 }
 
@@ -91,15 +112,29 @@ static rp_status claim(struct rp_comm *comm)
     return RP_OK;
 }
 
+rp_status rp_comm_destroy_begin(struct rp_comm *comm)
+{
+    rp_comm_tell(comm, HCCL_COMM_STATE_PHASE_DESTROY_PRE); // while calls still find it
+    return claim(comm);
+}
+
+void rp_comm_destroy_finish(struct rp_comm *const *comms, uint32_t count)
+{
+    drain_or_abort(comms, count);
+    for (uint32_t i = 0; i < count; i++) {
+        rp_comm_close(comms[i]);
+        rp_comm_tell(comms[i], HCCL_COMM_STATE_PHASE_DESTROY_POST);
+    }
+}
+
 static rp_status destroy(HcclComm handle)
 {
-    rp_status st = rp_enter();
-    if (st != RP_OK) {
-        return st;
-    }
     if (handle == NULL) {
         rp_log_warn("HcclCommDestroy: comm is NULL, there is nothing to destroy");
         return RP_OK;
+    }
+    if (rp_group_is_open()) {
+        return rp_group_add_destroy(handle);
     }
     struct rp_comm *comm = rp_comm_from_handle(handle);
     if (comm == NULL) {
@@ -108,12 +143,9 @@ static rp_status destroy(HcclComm handle)
                 "destroyed",
                 handle);
     }
-    rp_comm_tell(handle, HCCL_COMM_STATE_PHASE_DESTROY_PRE); // while calls still find it
-    st = claim(comm);
+    const rp_status st = rp_comm_destroy_begin(comm);
     if (st == RP_OK) {
-        drain(comm, rp_comm_extra_of(comm)->device);
-        rp_comm_close(comm);
-        rp_comm_tell(handle, HCCL_COMM_STATE_PHASE_DESTROY_POST);
+        rp_comm_destroy_finish(&comm, 1);
     }
     rp_comm_unref(comm);
     return st;
@@ -121,5 +153,6 @@ static rp_status destroy(HcclComm handle)
 
 HcclResult HcclCommDestroy(HcclComm comm)
 {
-    return (HcclResult)rp_hccl(destroy(comm));
+    const rp_status st = rp_enter();
+    return (HcclResult)rp_hccl(rp_group_note(st == RP_OK ? destroy(comm) : st));
 }

@@ -11,6 +11,7 @@
 #include "capture/comm_attempt.h"
 #include "capture/comm_config.h"
 #include "capture/comm_destroy.h"
+#include "capture/group.h"
 #include "replay/context.h"
 #include "transport/bootstrap.h"
 
@@ -89,14 +90,16 @@ static rp_status join(const char *api, uint32_t ranks, const HcclRootInfo *info,
         return st;
     }
     request.device_id = context->device_id;
-    return rp_attempt_join(&request, &algo, comm);
+    return rp_group_is_open() ? rp_group_add_init(api, &request, &algo, comm)
+                              : rp_attempt_join(&request, &algo, comm);
 }
 
 static rp_status init_root_info(
         uint32_t ranks, const HcclRootInfo *info, uint32_t rank, HcclComm *comm)
 {
     const rp_status st = rp_enter();
-    return st != RP_OK ? st : join("HcclCommInitRootInfo", ranks, info, rank, NULL, comm);
+    return rp_group_note(
+            st != RP_OK ? st : join("HcclCommInitRootInfo", ranks, info, rank, NULL, comm));
 }
 
 HcclResult HcclCommInitRootInfo(
@@ -114,9 +117,9 @@ static rp_status init_root_info_config(uint32_t ranks, const HcclRootInfo *info,
         return st;
     }
     if (config == NULL) {
-        return rp_fail(RP_EPARAM, "%s: config is NULL", api);
+        return rp_group_note(rp_fail(RP_EPARAM, "%s: config is NULL", api));
     }
-    return join(api, ranks, info, rank, config, comm);
+    return rp_group_note(join(api, ranks, info, rank, config, comm));
 }
 
 HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
@@ -174,21 +177,6 @@ static rp_status begin_all(struct rp_attempts *attempts, struct rp_join_request 
     return st;
 }
 
-// A rank that fails makes the others fail, or wait for it in vain: the cause is what is answered.
-static int weight(rp_status st)
-{
-    switch (st) {
-    case RP_OK:
-        return 0;
-    case RP_EREMOTE:
-        return 1;
-    case RP_ECONNTIMEOUT:
-        return 2;
-    default:
-        return 3;
-    }
-}
-
 static rp_status join_all(uint32_t count, const int32_t *devices, struct rp_device *root,
         struct rp_attempt *items, HcclComm *comms)
 {
@@ -207,7 +195,7 @@ static rp_status join_all(uint32_t count, const int32_t *devices, struct rp_devi
     st = began;
     for (uint32_t i = 0; i < attempts.count; i++) {
         const rp_status ended = rp_attempt_end(&items[i], unfinished, &comms[i]);
-        st = weight(ended) > weight(st) ? ended : st;
+        st = rp_attempt_cause(st, ended);
     }
     return st;
 }

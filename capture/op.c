@@ -14,6 +14,7 @@
 #include "capture/comm_config.h"
 #include "capture/comm_extra.h"
 #include "capture/expand_cache.h"
+#include "capture/group.h"
 #include "capture/p2p.h"
 #include "capture/select.h"
 #include "kernels/dtype.h"
@@ -188,7 +189,7 @@ static bool all_zero(const uint64_t *count, size_t length)
 }
 
 // Whether the call is none: nothing moves, and all ranks can see that.
-static bool table_is_empty(const struct rp_op_call *call, const struct rp_comm *comm)
+bool rp_op_is_empty(const struct rp_op_call *call, const struct rp_comm *comm)
 {
     if (call->op == RP_OP_ALLTOALL_VC) {
         return all_zero(call->matrix, (size_t)comm->size * comm->size);
@@ -529,7 +530,7 @@ rp_status rp_op_make(const struct rp_op_call *call, struct rp_comm *comm, struct
     const struct rp_counts *counts = NULL;
     rp_status st = check_pointers(call);
     if (st == RP_OK &&
-            (rp_op_is_uneven(call->op) ? table_is_empty(call, comm) : call->count == 0)) {
+            (rp_op_is_uneven(call->op) ? rp_op_is_empty(call, comm) : call->count == 0)) {
         st = rp_fail(RP_EPARAM, "%s: count is 0, and a task that is recorded moves something",
                 call->api);
     }
@@ -541,7 +542,7 @@ rp_status rp_op_make(const struct rp_op_call *call, struct rp_comm *comm, struct
 }
 
 // HCCL_ENTRY_LOG_ENABLE.
-static void log_entry(
+void rp_op_log(
         const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_stream *stream)
 {
     const struct rp_hccl_env *env = NULL;
@@ -573,7 +574,7 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
     struct rp_stream *stream = NULL;
     const struct rp_counts *counts = NULL;
     struct rp_op op;
-    if (table_is_empty(call, comm)) {
+    if (rp_op_is_empty(call, comm)) {
         return RP_OK;
     }
     rp_status st = check_table_buffers(call, comm);
@@ -585,7 +586,7 @@ static rp_status submit(const struct rp_op_call *call, struct rp_comm *comm)
     if (st != RP_OK) {
         return st == RP_ENOMEM && stream != NULL ? rp_op_lose_capture(stream, st) : st;
     }
-    log_entry(call, comm, stream);
+    rp_op_log(call, comm, stream);
     const struct rp_task task = { .insn = { .kind = RP_INSN_COLLECTIVE }, .op = &op };
     return rp_stream_submit(stream, &task);
 }
@@ -602,6 +603,9 @@ rp_status rp_op_submit(const struct rp_op_call *call)
     rp_status st = rp_enter();
     if (st != RP_OK || moves_nothing(call)) {
         return st;
+    }
+    if (rp_group_is_open()) {
+        return rp_group_note(rp_group_add(call));
     }
     st = check_handles(call);
     st = st != RP_OK ? st : check_pointers(call);

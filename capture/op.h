@@ -69,7 +69,15 @@ RP_MUST_USE rp_status rp_op_check(const struct rp_op_call *call, const struct rp
 RP_MUST_USE rp_status rp_op_stream(
         const struct rp_op_call *call, const struct rp_comm *comm, struct rp_stream **out);
 
-/** rp_op_lose_capture: `stream` gets no task for want of memory; a capture is invalid then. `st`. */
+/** rp_op_is_empty: the call has a table of zeros: nothing moves, and all ranks can see that. */
+bool rp_op_is_empty(const struct rp_op_call *call, const struct rp_comm *comm);
+
+/** rp_op_log: the line of HCCL_ENTRY_LOG_ENABLE. */
+void rp_op_log(
+        const struct rp_op_call *call, const struct rp_comm *comm, const struct rp_stream *stream);
+
+/** rp_op_lose_capture: `stream` gets no task for want of memory; a capture is invalid then. `st`.
+ */
 RP_MUST_USE rp_status rp_op_lose_capture(struct rp_stream *stream, rp_status st);
 
 #endif

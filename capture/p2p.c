@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "capture/comm_extra.h"
 #include "capture/expand_list.h"
+#include "capture/group.h"
 #include "capture/select.h"
 #include "replay/batch.h"
 #include "replay/place.h"
@@ -85,7 +86,7 @@ static bool moves_something(const struct rp_op_call *call)
     return call->count != 0 && (call->op == RP_OP_SEND ? call->send : call->recv) != NULL;
 }
 
-static rp_status fill_item(
+rp_status rp_batch_item(
         const struct rp_op_call *call, const struct rp_comm *comm, struct rp_pair_item *item)
 {
     rp_status st = rp_op_check(call, comm);
@@ -124,7 +125,7 @@ static rp_status make_batch(const struct rp_op_call *calls, uint32_t count,
     items = 0;
     for (uint32_t i = 0; st == RP_OK && i < count; i++) {
         if (moves_something(&calls[i])) {
-            st = fill_item(&calls[i], comm, &batch->item[items++]);
+            st = rp_batch_item(&calls[i], comm, &batch->item[items++]);
         }
     }
     if (st == RP_OK) {
@@ -135,8 +136,7 @@ static rp_status make_batch(const struct rp_op_call *calls, uint32_t count,
     return st;
 }
 
-static rp_status submit_batch(
-        struct rp_comm *comm, struct rp_stream *stream, struct rp_batch *batch)
+rp_status rp_batch_op(struct rp_comm *comm, struct rp_batch *batch, struct rp_op *op)
 {
     enum rp_expansion expansion = RP_EXPANSION_HOST_TS;
     enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
@@ -145,7 +145,7 @@ static rp_status submit_batch(
     if (st != RP_OK) {
         return st;
     }
-    struct rp_op op = {
+    *op = (struct rp_op){
         .comm = comm,
         .batch = batch,
         .record = {
@@ -156,9 +156,17 @@ static rp_status submit_batch(
                 .buffer_class = RP_CLASS_STAGED,
         },
     };
-    op.record.digest = rp_record_digest(&op.record);
+    op->record.digest = rp_record_digest(&op->record);
+    return RP_OK;
+}
+
+static rp_status submit_batch(
+        struct rp_comm *comm, struct rp_stream *stream, struct rp_batch *batch)
+{
+    struct rp_op op;
+    const rp_status st = rp_batch_op(comm, batch, &op);
     const struct rp_task task = { .insn = { .kind = RP_INSN_COLLECTIVE }, .op = &op };
-    return rp_stream_submit(stream, &task);
+    return st != RP_OK ? st : rp_stream_submit(stream, &task);
 }
 
 rp_status rp_batch_submit(
@@ -229,7 +237,10 @@ static rp_status batch_send_recv(
     for (uint32_t i = 0; st == RP_OK && i < count; i++) {
         st = call_of(&items[i], i, api[i], frame, &calls[i]);
     }
-    st = st != RP_OK ? st : rp_batch_submit(frame, calls, count);
+    if (st == RP_OK) {
+        st = rp_group_is_open() ? rp_group_add_batch(calls, count)
+                                : rp_batch_submit(frame, calls, count);
+    }
     rp_free(api);
     rp_free(calls);
     return st;
@@ -246,7 +257,7 @@ HcclResult HcclBatchSendRecv(
     };
     rp_status st = rp_enter();
     if (st == RP_OK && itemNum != 0) {
-        st = batch_send_recv(&frame, sendRecvInfo, itemNum);
+        st = rp_group_note(batch_send_recv(&frame, sendRecvInfo, itemNum));
     }
     return (HcclResult)rp_hccl(st);
 }

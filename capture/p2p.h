@@ -27,4 +27,16 @@ RP_MUST_USE rp_status rp_pairs_reserve(struct rp_comm *comm);
 RP_MUST_USE rp_status rp_batch_submit(
         const struct rp_op_call *frame, const struct rp_op_call *calls, uint32_t count);
 
+/* ---- Its parts, for calls that come one by one ---- */
+
+struct rp_pair_item;
+
+/** rp_batch_item: the send or receive `call`, checked, as an item. */
+RP_MUST_USE rp_status rp_batch_item(
+        const struct rp_op_call *call, const struct rp_comm *comm, struct rp_pair_item *item);
+
+/** rp_batch_op: the op of `batch`, which is full, whose reference stays the caller's. Between
+ * rp_comm_call_begin() and its end. */
+RP_MUST_USE rp_status rp_batch_op(struct rp_comm *comm, struct rp_batch *batch, struct rp_op *op);
+
 #endif
