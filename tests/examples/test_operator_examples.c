@@ -44,6 +44,7 @@ Test(operator_examples, compute_what_they_say)
         { "reducescatterv", "rank 1: 76 80 84\n" },
         { "send_recv", "rank 1: 10 11 12 13\n" },
         { "batch_send_recv", "rank 1: 100\n" },
+        { "group_calls", "got 11 and 10\n" },
         { "world_of_table", "rank 1: 3\n" },
         { "sub_communicators", "rank 3: row 5, column 4\n" },
     };

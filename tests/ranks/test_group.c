@@ -100,6 +100,14 @@ Test(group, exchanges_between_all_ranks)
     }
 }
 
+Test(group, exchanges_between_nodes)
+{
+    const struct rank_job job = {
+        .ranks = 4, .mode = RANK_PROCESSES, .fn = exchange_rank, .env = HOST_TS, .node = "aabb"
+    };
+    assert_job(&job, "two nodes");
+}
+
 // ---- with collectives, nested, arrays copied ----
 
 #define COUNT 1000
@@ -384,6 +392,45 @@ Test(group, lets_one_thread_be_all_ranks)
     assert_job(&job, "AIV");
 }
 
+// The ranks of two communicators, made in turn.
+static void pairs_rank(struct rank *rank)
+{
+    HcclRootInfo info[2];
+    HcclComm comm[4];
+    char name[4][COMM_NAME_MAX_LENGTH];
+    must(aclrtSetDevice(rank->device));
+    must(HcclGetRootInfo(&info[0]));
+    must(HcclGetRootInfo(&info[1]));
+    must(HcclGroupStart());
+    for (unsigned i = 0; i < 4; i++) {
+        must(aclrtSetDevice(rank->device + (int32_t)i / 2));
+        must(HcclCommInitRootInfo(2, &info[i % 2], i / 2, &comm[i]));
+    }
+    must(HcclGroupEnd());
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t id = 2;
+        must(HcclGetRankId(comm[i], &id));
+        must_hold(id == i / 2, "call %u made rank %u", i, id);
+        must(HcclGetCommName(comm[i], name[i]));
+    }
+    must_hold(strcmp(name[0], name[2]) == 0 && strcmp(name[1], name[3]) == 0 &&
+                      strcmp(name[0], name[1]) != 0,
+            "%s %s %s %s", name[0], name[1], name[2], name[3]);
+    must(HcclGroupStart());
+    for (unsigned i = 0; i < 4; i++) {
+        must(HcclCommDestroy(comm[i]));
+    }
+    must(HcclGroupEnd());
+}
+
+Test(group, makes_several_communicators)
+{
+    const struct rank_job job = {
+        .ranks = 1, .mode = RANK_PROCESSES, .fn = pairs_rank, .env = HOST_TS
+    };
+    assert_job(&job, "two of two");
+}
+
 // A rank that cannot join leaves none of the group's communicators.
 static void half_rank(struct rank *rank)
 {
@@ -479,6 +526,31 @@ Test(group, issues_nothing_when_a_call_is_wrong)
     for (int mode = RANK_PROCESSES; mode <= RANK_THREADS; mode++) {
         const struct rank_job job = {
             .ranks = 2, .mode = (enum rank_mode)mode, .fn = errors_rank, .env = HOST_TS
+        };
+        assert_job(&job, "%s", names[mode]);
+    }
+}
+
+// What fails while it runs is told by the end too, on every rank.
+static void mismatch_rank(struct rank *rank)
+{
+    rank_open(rank);
+    int32_t *data = (int32_t *)(void *)message_room(COUNT * sizeof(int32_t), 0);
+    must(HcclGroupStart());
+    must(HcclAllReduce(data, data, COUNT - rank->id, I32, SUM, rank->comm, rank->stream));
+    must(HcclBarrier(rank->comm, rank->stream));
+    must_say(HcclGroupEnd(), HCCL_E_PARA, "HcclGroupEnd: ");
+    must(HcclGroupStart());
+    must(HcclBarrier(rank->comm, rank->stream)); // it has failed for good
+    must_say(HcclGroupEnd(), HCCL_E_PARA, "HcclGroupEnd: call 1, HcclBarrier: ");
+    must(HcclCommDestroy(rank->comm));
+}
+
+Test(group, tells_what_failed_as_it_ran)
+{
+    for (int mode = RANK_PROCESSES; mode <= RANK_THREADS; mode++) {
+        const struct rank_job job = {
+            .ranks = 2, .mode = (enum rank_mode)mode, .fn = mismatch_rank, .env = HOST_TS
         };
         assert_job(&job, "%s", names[mode]);
     }
