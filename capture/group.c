@@ -299,6 +299,7 @@ static rp_status issue(struct group *group)
     rp_list_splice_back(&record.calls, &group->record.calls);
     rp_list_splice_back(&record.inits, &group->record.inits);
     rp_list_splice_back(&record.destroys, &group->record.destroys);
+    record.count = group->record.count;
     group->record.count = 0;
     group->refused = RP_OK;
     st = st == RP_OK ? rp_group_run(&record)

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/alloc.h"
 #include "support/messages.h"
 
 static const char *const names[] = { "processes", "threads", "mixed" };
@@ -588,6 +589,49 @@ Test(group, of_streams_that_differ)
         .ranks = 2, .mode = RANK_THREADS, .fn = streams_rank, .env = HOST_TS
     };
     assert_job(&job, "two streams");
+}
+
+// Each allocation in turn fails: at its call, or at the end, which tells of either.
+static void scarce_rank(struct rank *rank)
+{
+    const uint64_t counts[] = { COUNT }, places[] = { 0 };
+    rank_open(rank);
+    int32_t *sum = (int32_t *)(void *)message_room(COUNT * sizeof(int32_t), 0);
+    int32_t *all = (int32_t *)(void *)message_room(COUNT * sizeof(int32_t), 0);
+    uint8_t *out = message_room(COUNT, 0), *in = message_room(COUNT, 0);
+    memset(out, 7, COUNT);
+    must(HcclGroupStart());
+    must(HcclGroupEnd());
+    bool failed = true;
+    unsigned failures = 0;
+    for (int64_t n = 0; failed; n++) {
+        memset(in, 0, COUNT);
+        must(HcclGroupStart());
+        rp_alloc_fail_after(n);
+        int first =
+                (int)HcclAllGatherV(sum, COUNT, all, counts, places, I32, rank->comm, rank->stream);
+        const int sent = (int)HcclSend(out, COUNT, U8, 0, rank->comm, rank->stream);
+        const int received = (int)HcclRecv(in, COUNT, U8, 0, rank->comm, rank->stream);
+        const int end = (int)HcclGroupEnd();
+        failed = !rp_alloc_fail_pending();
+        rp_alloc_fail_after(-1);
+        first = first != 0 ? first : sent != 0 ? sent : received;
+        must_hold(first == 0 || end == first, "a call answers %d, the end %d", first, end);
+        must_hold(end == 0 || end == HCCL_E_MEMORY, "allocation %d: %d: %s", (int)n, end,
+                rank_error_text());
+        must_hold(end != 0 || in[COUNT - 1] == 7, "the end did not wait for the message");
+        failures += end != 0;
+    }
+    must_hold(failures >= 6, "%u allocations could fail", failures);
+    rank_close(rank);
+}
+
+Test(group, says_when_memory_is_short)
+{
+    const struct rank_job job = {
+        .ranks = 1, .mode = RANK_PROCESSES, .fn = scarce_rank, .env = HOST_TS
+    };
+    assert_job(&job, "no memory");
 }
 
 // ---- a thread that ends inside a group ----
