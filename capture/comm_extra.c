@@ -15,6 +15,7 @@ void rp_comm_extra_free(struct rp_comm_extra *extra)
         return;
     }
     rp_expand_cache_free(extra->expansions);
+    rp_free(extra->layout);
     rp_comm_memory_forget(extra);
     rp_sym_windows_forget(extra);
     rp_comm_registered_forget(extra);
@@ -39,6 +40,7 @@ rp_status rp_comm_extra_create(
     extra->device = device;
     for (unsigned op = 0; op < RP_ALGO_OP_COUNT; op++) {
         extra->algorithm[op] = algo->level[op][0];
+        extra->between[op] = algo->level[op][1];
     }
     pthread_mutex_init(&extra->lock, NULL);
     rp_list_init(&extra->ranges);

@@ -19,6 +19,7 @@
 #include "transport/comm.h"
 
 struct rp_expand_cache;
+struct rp_layout;
 struct rp_rank_graph;
 
 struct rp_comm_extra {
@@ -28,10 +29,12 @@ struct rp_comm_extra {
     _Atomic bool resuming;                /* a thread is in HcclCommResume */
     /* HCCL_ALGO within the node, by enum rp_algo_op: an enum rp_algo_name. */
     uint8_t algorithm[RP_ALGO_OP_COUNT];
+    uint8_t between[RP_ALGO_OP_COUNT]; /* the same between nodes */
 
     pthread_mutex_t lock;               /* guards the rest; nothing else is taken under it but the
                                            handle set and the arena */
     struct rp_expand_cache *expansions; /* expand_cache.c; NULL before the first */
+    struct rp_layout *layout;           /* comm_layout.c; NULL: not yet made */
     struct rp_list ranges;              /* comm_memory.c */
     struct rp_list windows;             /* sym_window.c */
     struct rp_list registered;          /* comm_registered.c */

@@ -272,9 +272,10 @@ static rp_status load_rank(struct replay *replay, const struct rp_expand_request
 
 static void set_nodes(struct replay *replay, const struct rp_layout *layout)
 {
-    for (uint32_t i = 0; layout != NULL && i < replay->size; i++) {
-        const uint32_t rank = layout->rank_of == NULL ? i : layout->rank_of[i];
-        replay->rank[rank].node = i / layout->cards;
+    for (uint32_t node = 0; layout != NULL && node < layout->nodes; node++) {
+        for (uint32_t card = 0; card < rp_layout_cards(layout, node); card++) {
+            replay->rank[rp_layout_rank(layout, node, card)].node = node;
+        }
     }
 }
 

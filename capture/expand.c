@@ -21,6 +21,20 @@ static const struct rp_algorithm_form *const forms[RP_ALGORITHMS] = {
     [RP_ALGORITHM_PIPELINE] = &rp_algorithm_pipeline,
 };
 
+static const struct rp_algorithm_form *form_of(const struct rp_expand_request *request)
+{
+    return request->algorithm & RP_TWO_LEVELS ? &rp_algorithm_levels : forms[request->algorithm];
+}
+
+uint32_t rp_layout_least(const struct rp_layout *layout)
+{
+    uint32_t least = layout->cards;
+    for (uint32_t node = 0; node < layout->nodes; node++) {
+        least = (uint32_t)rp_min_u64(least, rp_layout_cards(layout, node));
+    }
+    return least;
+}
+
 uint64_t rp_expand_round_count(const struct rp_expand_request *request)
 {
     if (request->op == RP_OP_BARRIER) {
@@ -29,7 +43,7 @@ uint64_t rp_expand_round_count(const struct rp_expand_request *request)
     if (request->size == 1) {
         return ALONE_BYTES / rp_expand_element_bytes(request);
     }
-    return forms[request->algorithm]->round_count(request);
+    return form_of(request)->round_count(request);
 }
 
 static uint64_t region_end(const struct rp_expand_request *request, enum rp_region region)
@@ -43,6 +57,9 @@ uint64_t rp_expand_window_bytes(const struct rp_expand_request *request)
 {
     if (request->size == 1 || request->op == RP_OP_BARRIER) {
         return 0;
+    }
+    if (request->algorithm & RP_TWO_LEVELS) {
+        return region_end(request, RP_REGION_LEVELS);
     }
     switch ((enum rp_algorithm)request->algorithm) {
     case RP_ALGORITHM_RING:
@@ -82,7 +99,7 @@ rp_status rp_expand(const struct rp_expand_request *request, struct rp_task_list
     struct rp_list_builder builder = { .list = NULL };
     if (request->size == 1) {
         build_alone(&builder, request);
-    } else if (!forms[request->algorithm]->build(&builder, request)) {
+    } else if (!form_of(request)->build(&builder, request)) {
         const struct rp_record record = { .op = request->op, .algorithm = request->algorithm };
         return rp_fail(RP_ENOTSUP, "%s has no algorithm %s", rp_op_kind_name(request->op),
                 rp_record_words(&record).algorithm);

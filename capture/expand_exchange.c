@@ -26,27 +26,41 @@ static struct rp_ht_addr slice_at(
     return rp_ht_at(base, x->blocks ? position : 0, slice_part(x, position).off);
 }
 
-// Whether the output has a place for the slice at `position`; a reduce-scatter's only has one.
+// A reduction to one root: who is not the root has no output, who is has a place for every slice.
+static bool is_target(const struct rp_exchange *x)
+{
+    return x->request->op == RP_OP_REDUCE && x->request->rank == x->request->root;
+}
+
+// Whether the output has a place for the slice at `position`; a reduce-scatter's and a scatter's
+// only have one.
 static bool has_home(const struct rp_exchange *x, uint32_t position)
 {
-    return x->request->op != RP_OP_REDUCE_SCATTER || position == x->request->rank;
+    if (x->request->op == RP_OP_REDUCE) {
+        return is_target(x);
+    }
+    return !x->keeps || position == x->request->rank;
 }
 
 static struct rp_ht_addr home(const struct rp_exchange *x, uint32_t position)
 {
-    return x->request->op == RP_OP_REDUCE_SCATTER ? rp_ht_at(RP_HT_RECV, 0, 0)
-                                                  : slice_at(x, RP_HT_RECV, position);
+    const bool one = x->keeps && x->request->op != RP_OP_REDUCE;
+    return one ? rp_ht_at(RP_HT_RECV, rp_expand_one(x->request, x->request->rank), 0)
+               : slice_at(x, RP_HT_RECV, position);
 }
 
 bool rp_exchange_init(struct rp_exchange *x, struct rp_list_builder *builder,
         const struct rp_expand_request *request, uint32_t parts)
 {
-    const bool gathers = request->op == RP_OP_ALL_GATHER;
+    const bool gathers = request->op == RP_OP_ALL_GATHER || request->op == RP_OP_ALL_GATHER_V;
+    const bool deals = request->op == RP_OP_REDUCE_SCATTER ||
+                       request->op == RP_OP_REDUCE_SCATTER_V || request->op == RP_OP_SCATTER;
     *x = (struct rp_exchange){
         .request = request,
         .builder = builder,
         .parts = parts,
-        .blocks = gathers || request->op == RP_OP_REDUCE_SCATTER,
+        .blocks = gathers || deals,
+        .keeps = deals || request->op == RP_OP_REDUCE,
     };
     const size_t each = sizeof(*x->at) + sizeof(*x->position) + sizeof(*x->wanted);
     const size_t steps = 2 * request->size * sizeof(*x->heard);
@@ -131,7 +145,7 @@ static void fold_run(struct rp_exchange *x, struct rp_ht_addr from, const struct
 void rp_exchange_fold(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr from,
         const struct rp_slice_set *set, bool last)
 {
-    const bool everywhere = x->request->op != RP_OP_REDUCE_SCATTER;
+    const bool everywhere = !x->keeps || is_target(x);
     rp_build_wait(x->builder, peer);
     x->heard[peer] = x->step;
     mark(x, set);
@@ -173,6 +187,13 @@ void rp_exchange_take(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr fr
         }
         struct rp_ht_addr src = from;
         src.off += run.lane_off + run.bytes;
+        if (!has_home(x, i)) {
+            rp_build_copy(x->builder, run.dst, run.src, run.bytes);
+            next_run(&run);
+            x->at[i] = src;
+            run.lane_off += bytes;
+            continue;
+        }
         const struct rp_ht_addr dst = home(x, i);
         if (!extend(&run, dst, src, bytes)) {
             rp_build_copy(x->builder, run.dst, run.src, run.bytes);
@@ -184,11 +205,11 @@ void rp_exchange_take(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr fr
     rp_build_copy(x->builder, run.dst, run.src, run.bytes);
 }
 
-// What was sent in a later step than `step` says that all was used which had come until then. The
-// sums of a reduce-scatter stay where they arrived, so that there it does not.
+// What was sent in a later step than `step` says that all was used which had come until then. Where
+// sums or blocks stay where they arrived it does not.
 static bool told_by(const struct rp_exchange *x, uint16_t step, uint16_t later)
 {
-    return later > step && x->request->op != RP_OP_REDUCE_SCATTER;
+    return later > step && !x->keeps;
 }
 
 void rp_exchange_end(struct rp_exchange *x)

@@ -27,6 +27,7 @@ struct rp_exchange {
     struct rp_list_builder *builder;
     uint32_t parts;        /* slices */
     bool blocks;           /* slices are the op's blocks, not parts of one block */
+    bool keeps;            /* what arrives stays there: the output has no place for every slice */
     struct rp_ht_addr *at; /* [parts] by position: where its current value stands */
     uint32_t *position;    /* [parts] of each slice */
     uint8_t *wanted;       /* [parts] scratch: the positions of a set */
@@ -64,7 +65,8 @@ void rp_exchange_send(
 void rp_exchange_fold(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr from,
         const struct rp_slice_set *set, bool last);
 
-/** rp_exchange_take: what `peer` put at `from` is the final value of `set`; the output gets it. */
+/** rp_exchange_take: what `peer` put at `from` is the final value of `set`; the output gets what it
+ *  has a place for, the rest stays there. */
 void rp_exchange_take(struct rp_exchange *x, uint32_t peer, struct rp_ht_addr from,
         const struct rp_slice_set *set);
 

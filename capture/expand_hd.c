@@ -7,6 +7,8 @@
 //                   other and fold; m = 1 .. q/2: they swap results; odd partners get the result
 //   reduce-scatter  the same first half, over the op's blocks, of which a pair's rank has two
 //   all-gather      the same second half
+//   reduce          the first half of an all-reduce; m = 1 .. q/2: who is not on the root's side
+//                   hands what it has of the result to b ^ m; an odd root gets it of its partner
 //   broadcast       m = q/2 .. 1: who has the vector sends it to b ^ m; then to the partners
 //   barrier         as all-reduce, with signals alone
 //
@@ -161,6 +163,45 @@ static void all_reduce(struct halving *h)
     }
 }
 
+// The slices of the result go to the root's rank of the block, twice as many in each step.
+static void collect(struct halving *h, uint32_t top)
+{
+    for (uint32_t m = 1; m < h->block; m *= 2) {
+        const uint32_t apart = (h->own ^ top) % (2 * m); // below m: still in
+        const uint32_t other = h->own ^ m;
+        const struct rp_ht_addr lane = swap_lane(h, RP_HT_WIN_OUT, m);
+        h->x.step++;
+        if (apart == m) {
+            const struct rp_slice_set out = slices_of(h, h->own & ~(m - 1), m);
+            rp_exchange_send(&h->x, rank_of(h, other), lane, &out);
+        } else if (apart == 0) {
+            const struct rp_slice_set in = slices_of(h, other & ~(m - 1), m);
+            rp_exchange_take(&h->x, rank_of(h, other), lane, &in);
+        }
+    }
+}
+
+static void reduce(struct halving *h)
+{
+    const uint32_t root = h->x.request->root;
+    const struct rp_slice_set all = rp_exchange_all(&h->x);
+    const bool paired = root < 2 * h->pairs;
+    const bool odd_root = paired && root % 2 != 0;
+    const uint32_t top = paired ? root / 2 : root - h->pairs;
+    if (h->own == NO_BLOCK) {
+        rp_exchange_send(&h->x, partner(h), whole_lane(h, RP_HT_WIN_IN), &all);
+    } else {
+        if (in_pair(h)) {
+            rp_exchange_fold(&h->x, partner(h), whole_lane(h, RP_HT_WIN_IN), &all, false);
+        }
+        halve(h);
+        collect(h, top);
+    }
+    if (odd_root && (h->rank == root || h->own == top)) {
+        hand_back(h, whole_lane(h, RP_HT_WIN_OUT), &all);
+    }
+}
+
 static void reduce_scatter(struct halving *h)
 {
     const struct rp_slice_set all = rp_exchange_all(&h->x);
@@ -263,6 +304,7 @@ static uint64_t round_count(const struct rp_expand_request *request)
     const uint64_t element = rp_expand_element_bytes(request);
     switch (request->op) {
     case RP_OP_ALL_REDUCE:
+    case RP_OP_REDUCE:
         return h.slice_bytes / element * h.block;
     case RP_OP_BROADCAST:
         return h.tree_bytes / element;
@@ -292,6 +334,9 @@ static bool build(struct rp_list_builder *builder, const struct rp_expand_reques
         break;
     case RP_OP_REDUCE_SCATTER:
         reduce_scatter(&h);
+        break;
+    case RP_OP_REDUCE:
+        reduce(&h);
         break;
     case RP_OP_ALL_GATHER:
         all_gather(&h);

@@ -12,6 +12,7 @@
 // are never touched: they cost addresses only.
 #define WINDOW_BYTES_MIN (1024u * 1024u) // of communicators
 #define REGION_BYTES_MAX (512u * 1024u)
+#define LEVELS_BYTES_MAX UINT64_C(8388608)
 #define PIPELINE_BYTES_MAX UINT64_C(131072) // for each rank: two of its places at most
 #define SLOTS_BYTES_MAX (4u * 1024u * 1024u)
 #define SLOT_BYTES_MAX (1024u * 1024u)
@@ -149,16 +150,28 @@ uint64_t rp_expand_element_bytes(const struct rp_expand_request *request)
 // HCCL_BUFFSIZE gives no communicator a smaller window.
 static uint64_t regions_off(const struct rp_expand_request *request)
 {
-    return request->window_bytes >= WINDOW_BYTES_MIN ? RP_AIV_WINDOW_BYTES : 0;
+    return request->window_bytes >= WINDOW_BYTES_MIN && !request->nested ? RP_AIV_WINDOW_BYTES : 0;
 }
 static_assert(WINDOW_BYTES_MIN >= 4 * RP_AIV_WINDOW_BYTES, "the kernels' share is a small one");
 
-// A small window is one half slots; the other is shared by the regions.
-static uint64_t region_bytes(const struct rp_expand_request *request)
+// A small window is one half slots; the other is shared by the regions, of which the levels' counts
+// for four.
+static uint64_t share_bytes(const struct rp_expand_request *request)
 {
     const uint64_t bytes = request->window_bytes - regions_off(request);
-    const uint64_t share = bytes / (2 * (RP_REGION_PIPELINE + 1));
-    return rp_min_u64(share - share % RP_CACHELINE, REGION_BYTES_MAX);
+    const uint64_t shares = RP_REGION_PIPELINE + 1 + (request->nested ? 0 : 4);
+    const uint64_t share = bytes / (2 * shares);
+    return share - share % RP_CACHELINE;
+}
+
+static uint64_t region_bytes(const struct rp_expand_request *request)
+{
+    return rp_min_u64(share_bytes(request), REGION_BYTES_MAX);
+}
+
+static uint64_t levels_bytes(const struct rp_expand_request *request)
+{
+    return request->nested ? 0 : rp_min_u64(4 * share_bytes(request), LEVELS_BYTES_MAX);
 }
 
 static uint64_t slots_off(const struct rp_expand_request *request)
@@ -169,22 +182,24 @@ static uint64_t slots_off(const struct rp_expand_request *request)
 struct rp_part rp_expand_region(const struct rp_expand_request *request, enum rp_region region)
 {
     const uint64_t bytes = region_bytes(request);
-    if (region != RP_REGION_PIPELINE) {
+    if (region < RP_REGION_PIPELINE) {
         return (struct rp_part){ .off = regions_off(request) + region * bytes, .bytes = bytes };
     }
     const uint64_t off = rp_expand_slot_off(request, request->size);
-    const uint64_t most = request->size * PIPELINE_BYTES_MAX;
-    return (struct rp_part){
-        .off = off,
-        .bytes = rp_min_u64(request->window_bytes - off, most),
-    };
+    const uint64_t levels = levels_bytes(request);
+    const uint64_t room = request->window_bytes - off - levels;
+    const uint64_t pipeline = rp_min_u64(room, request->size * PIPELINE_BYTES_MAX);
+    const uint64_t lines = pipeline - pipeline % RP_CACHELINE;
+    return region == RP_REGION_PIPELINE ? (struct rp_part){ .off = off, .bytes = lines }
+                                        : (struct rp_part){ .off = off + lines, .bytes = levels };
 }
 
 uint64_t rp_expand_slot(const struct rp_expand_request *request)
 {
     uint64_t most = SLOTS_BYTES_MAX / request->size;
     most = rp_min_u64(rp_max_u64(most, SLOT_BYTES_MIN), SLOT_BYTES_MAX);
-    const uint64_t room = request->window_bytes - slots_off(request) - region_bytes(request);
+    const uint64_t room = request->window_bytes - slots_off(request) - region_bytes(request) -
+                          levels_bytes(request);
     const uint64_t slot = rp_min_u64(room / request->size, most);
     return slot - slot % RP_CACHELINE;
 }

@@ -11,7 +11,7 @@
  * rank's unread data, however far apart the two are: that is what makes rounds
  * and operators independent of each other without a barrier.
  *
- *     | kernels | ring | NHR | NB | H-D_R | pairs | slot 0 | slot 1 | ... | pipeline |
+ *     | kernels | ring | NHR | NB | H-D_R | pairs | slot 0 | slot 1 | ... | pipeline | levels |
  *
  * The AIV kernels' staged form has the head for itself: a rank that is through
  * with such an operator may begin on a list while others still read there.
@@ -20,7 +20,9 @@
  * sender. In the others a rank hears of few peers, the same ones every time;
  * they have a region of their own, cut into a lane for each of those peers, so
  * that the room does not shrink with the number of ranks. The pipeline's, for
- * which links are far and bandwidth is wanted, is the largest and comes last.
+ * which links are far and bandwidth is wanted, is larger. The two levels' comes
+ * last, since a communicator on one node has no use for it; the part of it that
+ * belongs to the level between the nodes is cut like a window of its own.
  */
 
 #include <stdbool.h>
@@ -113,6 +115,7 @@ enum rp_region {
     RP_REGION_HD,
     RP_REGION_PAIRS, /* point to point: a lane a sender, each of two halves */
     RP_REGION_PIPELINE,
+    RP_REGION_LEVELS,
 };
 
 /** rp_expand_region: a region of a window, in whole cache lines. */
@@ -157,5 +160,6 @@ extern const struct rp_algorithm_form rp_algorithm_nb;
 extern const struct rp_algorithm_form rp_algorithm_pairwise;
 extern const struct rp_algorithm_form rp_algorithm_star;
 extern const struct rp_algorithm_form rp_algorithm_pipeline;
+extern const struct rp_algorithm_form rp_algorithm_levels; /* any of them between nodes */
 
 #endif

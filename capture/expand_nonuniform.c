@@ -7,6 +7,9 @@
 //   all-reduce      the two in turn, over slices of the vector
 //   broadcast       large: the slices are scattered down the tree of the reduce-scatter, then
 //                   gathered; small: the vector goes down a binomial tree
+//   reduce          the mirror image of the broadcast: large: reduce-scatter, then the slices are
+//                   gathered up its tree; small: the vector is folded up a binomial tree
+//   scatter         the first half of a large broadcast, over the op's blocks
 //   barrier         L steps, each a signal d on and one from d back
 //
 // Cost for p ranks and n bytes a rank: L steps, n (p - 1) / p bytes out and in; all-reduce and
@@ -202,6 +205,45 @@ static void tree_steps(struct walk *walk)
     }
 }
 
+// The scatter backwards: what a rank's part of the tree has of the result goes to the rank d back.
+static void collect_steps(struct walk *walk)
+{
+    const uint32_t distance = distance_on(walk, walk->x.request->root, walk->rank);
+    for (uint32_t step = walk->steps; step-- > 0;) {
+        const uint32_t d = 1u << step;
+        const struct rp_ht_addr at = lane(walk, RP_HT_WIN_OUT, step);
+        walk->x.step++;
+        if (distance < d && distance + d < walk->size) {
+            const uint32_t from = on(walk, walk->rank, d);
+            const uint32_t count = (walk->size - 1 - distance - d) / (2 * d) + 1;
+            const struct rp_slice_set in = every(walk, from, step, count);
+            rp_exchange_take(&walk->x, from, at, &in);
+        } else if (distance >= d && distance < 2 * d) {
+            const uint32_t count = (walk->size - 1 - distance) / (2 * d) + 1;
+            const struct rp_slice_set out = every(walk, walk->rank, step, count);
+            rp_exchange_send(&walk->x, back(walk, walk->rank, d), at, &out);
+        }
+    }
+}
+
+// The tree of a small broadcast backwards, near ranks first.
+static void fold_steps(struct walk *walk)
+{
+    const uint32_t distance = distance_on(walk, walk->rank, walk->x.request->root);
+    const struct rp_slice_set all = rp_exchange_all(&walk->x);
+    for (uint32_t step = 0; step < walk->steps; step++) {
+        const uint32_t d = 1u << step;
+        const struct rp_ht_addr at =
+                rp_ht_at(RP_HT_WIN_IN, 0, walk->tree.off + step * walk->tree_bytes);
+        walk->x.step++;
+        if (distance % (2 * d) == 0 && distance + d < walk->size) {
+            rp_exchange_fold(&walk->x, back(walk, walk->rank, d), at, &all, false);
+        } else if (distance % (2 * d) == d) {
+            rp_exchange_send(&walk->x, on(walk, walk->rank, d), at, &all);
+        }
+    }
+}
+
 static void barrier(struct walk *walk, struct rp_list_builder *builder)
 {
     for (uint32_t step = 0; step < walk->steps; step++) {
@@ -212,7 +254,8 @@ static void barrier(struct walk *walk, struct rp_list_builder *builder)
 
 static void all_gather(struct walk *walk)
 {
-    rp_build_copy(walk->x.builder, rp_ht_at(RP_HT_RECV, walk->rank, 0), rp_ht_at(RP_HT_SEND, 0, 0),
+    rp_build_copy(walk->x.builder, rp_ht_at(RP_HT_RECV, walk->rank, 0),
+            rp_ht_at(RP_HT_SEND, rp_expand_one(walk->x.request, walk->rank), 0),
             walk->x.request->count * rp_expand_element_bytes(walk->x.request));
     gather_steps(walk);
 }
@@ -233,6 +276,27 @@ static void broadcast(struct walk *walk)
     }
 }
 
+static void reduce(struct walk *walk)
+{
+    if (small(walk, walk->x.request)) {
+        fold_steps(walk);
+    } else if (arrange(walk)) {
+        reduce_steps(walk);
+        collect_steps(walk);
+    }
+}
+
+static void scatter(struct walk *walk)
+{
+    const struct rp_expand_request *request = walk->x.request;
+    if (walk->rank == request->root) {
+        rp_build_copy(walk->x.builder, rp_ht_at(RP_HT_RECV, 0, 0),
+                rp_ht_at(RP_HT_SEND, walk->rank, 0),
+                request->count * rp_expand_element_bytes(request));
+    }
+    scatter_steps(walk);
+}
+
 uint64_t rp_nonuniform_count(
         const struct rp_nonuniform *form, const struct rp_expand_request *request)
 {
@@ -243,6 +307,7 @@ uint64_t rp_nonuniform_count(
     case RP_OP_ALL_REDUCE:
         return elements * request->size;
     case RP_OP_BROADCAST:
+    case RP_OP_REDUCE:
         return request->size == 2 ? walk.tree_bytes / rp_expand_element_bytes(request)
                                   : elements * request->size;
     default:
@@ -271,9 +336,17 @@ bool rp_nonuniform_build(const struct rp_nonuniform *form, struct rp_list_builde
         }
         break;
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
         reduce_steps(&walk);
         break;
+    case RP_OP_REDUCE:
+        reduce(&walk);
+        break;
+    case RP_OP_SCATTER:
+        scatter(&walk);
+        break;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
         all_gather(&walk);
         break;
     case RP_OP_BROADCAST:

@@ -115,7 +115,8 @@ static uint64_t round_count(const struct rp_expand_request *request)
 
 static bool build(struct rp_list_builder *builder, const struct rp_expand_request *request)
 {
-    const struct rp_ht_addr send = rp_ht_at(RP_HT_SEND, 0, 0);
+    const uint32_t one = rp_expand_one(request, request->rank);
+    const struct rp_ht_addr send = rp_ht_at(RP_HT_SEND, one, 0);
     const struct rp_ht_addr result = block_at(request, RP_HT_RECV, request->rank);
     switch (request->op) {
     case RP_OP_ALL_REDUCE:
@@ -123,9 +124,11 @@ static bool build(struct rp_list_builder *builder, const struct rp_expand_reques
         gather_steps(builder, request, RP_HT_WIN_OUT, result);
         break;
     case RP_OP_REDUCE_SCATTER:
-        reduce_steps(builder, request, rp_ht_at(RP_HT_RECV, 0, 0));
+    case RP_OP_REDUCE_SCATTER_V:
+        reduce_steps(builder, request, rp_ht_at(RP_HT_RECV, one, 0));
         break;
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
         rp_build_copy(builder, result, send, part_of(request, request->rank).bytes);
         gather_steps(builder, request, RP_HT_WIN_IN, send);
         break;

@@ -22,6 +22,7 @@
 
 struct pipeline {
     const struct rp_expand_request *request;
+    const struct rp_layout *layout; // NULL: every rank is a node of its own
     uint32_t nodes, cards;
     uint32_t node, card;
     uint64_t off;
@@ -30,17 +31,18 @@ struct pipeline {
 
 static uint32_t rank_at(const struct pipeline *pipe, uint32_t node, uint32_t card)
 {
-    const struct rp_layout *layout = pipe->request->layout;
-    const uint32_t index = node * pipe->cards + card;
-    return layout == NULL || layout->rank_of == NULL ? index : layout->rank_of[index];
+    const struct rp_layout *layout = pipe->layout;
+    return layout == NULL ? node : rp_layout_rank(layout, node, card);
 }
 
 static struct pipeline make_pipeline(const struct rp_expand_request *request)
 {
-    const struct rp_layout *layout = request->layout;
+    const bool even = request->layout != NULL && request->layout->first == NULL;
+    const struct rp_layout *layout = even ? request->layout : NULL;
     const struct rp_part region = rp_expand_region(request, RP_REGION_PIPELINE);
     struct pipeline pipe = {
         .request = request,
+        .layout = layout,
         .nodes = layout == NULL ? request->size : layout->nodes,
         .cards = layout == NULL ? 1 : layout->cards,
         .off = region.off,
@@ -206,8 +208,10 @@ static bool build(struct rp_list_builder *builder, const struct rp_expand_reques
         reduce_steps(builder, &pipe, rp_ht_at(RP_HT_RECV, 0, 0));
         break;
     case RP_OP_ALL_GATHER:
-        rp_build_copy(
-                builder, result, rp_ht_at(RP_HT_SEND, 0, 0), part_of(&pipe, request->rank).bytes);
+    case RP_OP_ALL_GATHER_V:
+        rp_build_copy(builder, result,
+                rp_ht_at(RP_HT_SEND, rp_expand_one(request, request->rank), 0),
+                part_of(&pipe, request->rank).bytes);
         gather_steps(builder, &pipe, RP_HT_WIN_IN);
         break;
     default:

@@ -13,6 +13,7 @@
 #include "capture/capture.h"
 #include "capture/comm_config.h"
 #include "capture/comm_extra.h"
+#include "capture/comm_layout.h"
 #include "capture/expand_cache.h"
 #include "capture/group.h"
 #include "capture/p2p.h"
@@ -455,6 +456,8 @@ static rp_status reserve_for_kernel(struct rp_comm *comm, const struct rp_record
 static rp_status expand(struct rp_comm *comm, struct rp_op *op)
 {
     const struct rp_record *record = &op->record;
+    const struct rp_layout *layout = NULL;
+    rp_status st = rp_comm_layout(comm, &layout);
     struct rp_expand_request request = {
         .op = record->op,
         .dtype = record->dtype,
@@ -465,17 +468,19 @@ static rp_status expand(struct rp_comm *comm, struct rp_op *op)
         .size = comm->size,
         .count = record->count,
         .window_bytes = comm->lines.window_bytes,
+        .layout = layout,
     };
     if (rp_op_has_row(record->op)) {
         request.count = rp_expand_round_count(&request); // one list for all rows
     }
-    const rp_status st = rp_comm_reserve_window(comm, rp_expand_window_bytes(&request));
+    st = st != RP_OK ? st : rp_comm_reserve_window(comm, rp_expand_window_bytes(&request));
     return st == RP_OK ? rp_expand_cached(comm, &request, &op->list, &op->tail) : st;
 }
 
-static uint64_t block_bytes_of(const struct rp_op_call *call)
+static uint64_t block_bytes_of(const struct rp_op_call *call, const struct rp_counts *counts)
 {
-    return call->op == RP_OP_BARRIER ? 0 : call->count * rp_dtype_bytes((enum rp_dtype)call->dtype);
+    const uint64_t count = counts == NULL ? call->count : counts->most; // the same on all ranks
+    return call->op == RP_OP_BARRIER ? 0 : count * rp_dtype_bytes((enum rp_dtype)call->dtype);
 }
 
 static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
@@ -484,8 +489,8 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     // relaxed: a setting; ranks that differ in it find out by the digest.
     const uint32_t determinism = atomic_load_explicit(&comm->deterministic, memory_order_relaxed);
     enum rp_expansion expansion = RP_EXPANSION_AIV;
-    enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
-    const uint64_t bytes = block_bytes_of(call);
+    uint8_t algorithm = RP_ALGORITHM_FUSED;
+    const uint64_t bytes = block_bytes_of(call, counts);
     rp_status st = rp_select(comm, call->op, bytes, determinism, &expansion, &algorithm);
     if (st != RP_OK) {
         return st;
@@ -503,7 +508,7 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
                 .dtype = (uint8_t)call->dtype,
                 .reduce = row->reduces ? (uint8_t)call->reduce : 0,
                 .expansion = (uint8_t)expansion,
-                .algorithm = (uint8_t)algorithm,
+                .algorithm = algorithm,
                 .determinism = (uint8_t)determinism,
         },
     };

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "capture/comm_extra.h"
+#include "capture/comm_layout.h"
 #include "kernels/aiv.h"
 
 // Every collective has an AIV kernel, so that a communicator runs all of them in one expansion:
@@ -17,11 +18,13 @@
 enum {
     WITH_MESH = RP_ALGORITHM_BIT(RP_ALGORITHM_MESH),
     WITH_RING = RP_ALGORITHM_BIT(RP_ALGORITHM_RING),
-    WITH_LOG = RP_ALGORITHM_BIT(RP_ALGORITHM_HD) | RP_ALGORITHM_BIT(RP_ALGORITHM_NHR) |
-               RP_ALGORITHM_BIT(RP_ALGORITHM_NB),
+    WITH_NONUNIFORM = RP_ALGORITHM_BIT(RP_ALGORITHM_NHR) | RP_ALGORITHM_BIT(RP_ALGORITHM_NB),
+    WITH_LOG = RP_ALGORITHM_BIT(RP_ALGORITHM_HD) | WITH_NONUNIFORM,
     WITH_PAIRWISE = RP_ALGORITHM_BIT(RP_ALGORITHM_PAIRWISE),
     WITH_STAR = RP_ALGORITHM_BIT(RP_ALGORITHM_STAR),
     WITH_PIPELINE = RP_ALGORITHM_BIT(RP_ALGORITHM_PIPELINE),
+    WITH_ONE_STEP = WITH_MESH | WITH_PAIRWISE | WITH_STAR,
+    WITH_TABLE = WITH_MESH | WITH_RING | WITH_NONUNIFORM | WITH_PAIRWISE,
     WITH_BLOCKS = WITH_MESH | WITH_RING | WITH_LOG | WITH_PAIRWISE | WITH_PIPELINE,
 };
 
@@ -83,7 +86,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .aiv = true,
             .host_ts = true,
             .between_nodes = true,
-            .algorithms = WITH_MESH | WITH_RING,
+            .algorithms = WITH_MESH | WITH_RING | WITH_LOG | WITH_STAR,
             .types = RP_TYPES_REDUCIBLE,
             .reductions = RP_REDUCTIONS_ALL,
             .reduces = true,
@@ -98,7 +101,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .aiv = true,
             .host_ts = true,
             .between_nodes = true,
-            .algorithms = WITH_MESH | WITH_RING,
+            .algorithms = WITH_MESH | WITH_RING | WITH_NONUNIFORM | WITH_STAR,
             .types = RP_TYPES_ALL,
             .rooted = true,
             .in_place = true,
@@ -140,7 +143,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .aiv = true,
             .host_ts = true,
             .between_nodes = true,
-            .algorithms = WITH_MESH | WITH_RING,
+            .algorithms = WITH_TABLE | WITH_PIPELINE,
             .types = RP_TYPES_ALL,
             .algo = RP_ALGO_OP_ALLGATHER,
     },
@@ -150,7 +153,7 @@ const struct rp_matrix_row rp_matrix[] = {
             .aiv = true,
             .host_ts = true,
             .between_nodes = true,
-            .algorithms = WITH_MESH | WITH_RING,
+            .algorithms = WITH_TABLE,
             .types = RP_TYPES_REDUCIBLE,
             .reductions = RP_REDUCTIONS_ALL,
             .reduces = true,
@@ -201,6 +204,27 @@ const struct rp_matrix_row *rp_matrix_row(unsigned op)
         }
     }
     return NULL;
+}
+
+static bool has_vector(unsigned op)
+{
+    return op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE || op == RP_OP_BROADCAST ||
+           op == RP_OP_BARRIER;
+}
+
+// What goes between two ranks alone, or by rows that the list does not know, has one level.
+static bool has_levels(unsigned op)
+{
+    return !rp_op_has_row(op) && !rp_op_is_pairs(op);
+}
+
+bool rp_matrix_between(unsigned op, unsigned algorithm, const struct rp_layout *layout)
+{
+    const struct rp_matrix_row *row = rp_matrix_row(op);
+    const bool uneven = rp_layout_least(layout) != layout->cards;
+    const unsigned may = row->algorithms & ~(unsigned)WITH_PIPELINE &
+                         (uneven && !has_vector(op) ? (unsigned)WITH_ONE_STEP : ~0u);
+    return has_levels(op) && algorithm < RP_ALGORITHMS && (may & RP_ALGORITHM_BIT(algorithm)) != 0;
 }
 
 // HcclCommConfig.hcclOpExpansionMode; other numbers never get past its loading.
@@ -307,16 +331,27 @@ const char *rp_matrix_algorithm_name(unsigned algorithm)
     return algorithm < RP_ALGORITHMS ? names[algorithm].text : NULL;
 }
 
-// What HCCL_ALGO asks for within the node; FUSED: nothing.
-static enum rp_algorithm asked_algorithm(struct rp_comm *comm, const struct rp_matrix_row *row)
+// The algorithm of a name in HCCL_ALGO; FUSED: it asks for none. AHC groups unequal nodes, as two
+// levels always do here; what runs between them is left to us. NHR_V1 is NHR of another time.
+static enum rp_algorithm named_algorithm(uint8_t asked)
 {
-    const struct rp_comm_extra *extra = rp_comm_extra_of(comm);
     for (unsigned a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
-        if (row->algo >= 0 && extra != NULL && extra->algorithm[row->algo] == names[a].asked) {
+        if (names[a].asked == (asked == RP_ALGO_NHR_V1 ? RP_ALGO_NHR : asked)) {
             return (enum rp_algorithm)a;
         }
     }
     return RP_ALGORITHM_FUSED;
+}
+
+// What HCCL_ALGO asks for within the node, or between nodes.
+static enum rp_algorithm asked_algorithm(
+        struct rp_comm *comm, const struct rp_matrix_row *row, bool between)
+{
+    const struct rp_comm_extra *extra = rp_comm_extra_of(comm);
+    if (row->algo < 0 || extra == NULL) {
+        return RP_ALGORITHM_FUSED;
+    }
+    return named_algorithm(between ? extra->between[row->algo] : extra->algorithm[row->algo]);
 }
 
 // Beyond this many ranks, the signals of a mesh take longer than the steps of an algorithm that has
@@ -324,58 +359,133 @@ static enum rp_algorithm asked_algorithm(struct rp_comm *comm, const struct rp_m
 // for the whole vector's bytes a rank.
 #define FEW_RANKS 15
 
+// Between nodes a signal costs as much as some ten kilobytes, so that steps count from three nodes
+// on; but a mesh's puts are under way side by side, and beyond these bytes for a peer its fewer
+// bytes on the wire outweigh its signals.
+#define FEW_NODES 3
+
 static const struct {
     uint16_t op;
     bool blocks; // the vector is a block a rank
     uint32_t bytes_max;
+    uint32_t bytes_max_between;
 } few_steps[] = {
-    { RP_OP_ALL_REDUCE, false, 1024 },
-    { RP_OP_ALL_GATHER, true, 4096 },
-    { RP_OP_REDUCE_SCATTER, true, 512 },
-    { RP_OP_BROADCAST, false, 128 },
-    { RP_OP_BARRIER, false, 1 },
+    { RP_OP_ALL_REDUCE, false, 1024, 65536 },
+    { RP_OP_ALL_GATHER, true, 4096, 65536 },
+    { RP_OP_REDUCE_SCATTER, true, 512, 16384 },
+    { RP_OP_REDUCE, false, 128, 16384 },
+    { RP_OP_BROADCAST, false, 128, 65536 },
+    { RP_OP_BARRIER, false, 1, 1 },
 };
 
-enum rp_algorithm rp_select_adaptive(unsigned op, uint64_t block_bytes, uint32_t ranks)
+static enum rp_algorithm adaptive(
+        unsigned op, uint64_t block_bytes, uint32_t ranks, uint32_t few, bool between)
 {
     const bool power = (ranks & (ranks - 1)) == 0;
-    for (size_t i = 0; i < RP_ARRAY_LENGTH(few_steps) && ranks > FEW_RANKS; i++) {
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(few_steps) && ranks > few; i++) {
         const uint64_t bytes = few_steps[i].blocks ? block_bytes : block_bytes / ranks;
-        if (few_steps[i].op == op && bytes <= few_steps[i].bytes_max) {
+        const uint32_t most = between ? few_steps[i].bytes_max_between : few_steps[i].bytes_max;
+        if (few_steps[i].op == op && bytes <= most) {
             return power ? RP_ALGORITHM_HD : RP_ALGORITHM_NHR;
         }
     }
     return RP_ALGORITHM_MESH;
 }
 
+enum rp_algorithm rp_select_adaptive(unsigned op, uint64_t block_bytes, uint32_t ranks)
+{
+    return adaptive(op, block_bytes, ranks, FEW_RANKS, false);
+}
+
+// Of a block, where the rounds of a pipeline are long enough for its two kinds of links to work
+// side by side.
+#define PIPELINE_BYTES_MIN (64u * 1024u)
+
+static bool pipelines(const struct rp_matrix_row *row, const struct rp_layout *layout)
+{
+    return (row->algorithms & WITH_PIPELINE) != 0 && layout->first == NULL;
+}
+
+enum rp_algorithm rp_select_between(
+        unsigned op, uint64_t block_bytes, const struct rp_layout *layout)
+{
+    const uint64_t part = has_vector(op) ? block_bytes / rp_layout_least(layout) : block_bytes;
+    if (layout->cards == 1) {
+        return adaptive(op, block_bytes, layout->nodes, FEW_NODES, true);
+    }
+    if (pipelines(rp_matrix_row(op), layout) &&
+            (has_vector(op) ? part / layout->nodes : part) >= PIPELINE_BYTES_MIN) {
+        return RP_ALGORITHM_PIPELINE;
+    }
+    const enum rp_algorithm few = adaptive(op, part, layout->nodes, FEW_NODES, true);
+    return rp_matrix_between(op, few, layout) ? few : RP_ALGORITHM_MESH;
+}
+
+// On several nodes: two levels, unless no node has two ranks, or rank order and rounding forbid
+// sums on the way.
+static unsigned across(struct rp_comm *comm, const struct rp_matrix_row *row,
+        const struct rp_layout *layout, uint64_t block_bytes)
+{
+    const enum rp_algorithm asked = asked_algorithm(comm, row, true);
+    if (layout->cards == 1) {
+        return row->algorithms & RP_ALGORITHM_BIT(asked)
+                       ? asked
+                       : rp_select_between(row->op, block_bytes, layout);
+    }
+    const bool may = asked == RP_ALGORITHM_PIPELINE ? pipelines(row, layout)
+                                                    : rp_matrix_between(row->op, asked, layout);
+    const enum rp_algorithm picked = may ? asked : rp_select_between(row->op, block_bytes, layout);
+    return picked == RP_ALGORITHM_PIPELINE ? picked : picked | RP_TWO_LEVELS;
+}
+
+// Whether the windows have room for it: those of very many ranks may be too small for two levels.
+static bool fits(
+        const struct rp_comm *comm, unsigned op, unsigned algorithm, const struct rp_layout *layout)
+{
+    const struct rp_expand_request request = {
+        .op = (uint16_t)op,
+        .dtype = RP_DTYPE_INT128, // the widest
+        .algorithm = (uint8_t)algorithm,
+        .size = comm->size,
+        .count = 1,
+        .window_bytes = comm->lines.window_bytes,
+        .layout = layout,
+    };
+    return rp_expand_round_count(&request) != 0;
+}
+
 // An algorithm that the operator does not have is replaced, as is one that would fold in another
 // order than the ranks' where strict determinism asks for that.
-static enum rp_algorithm host_algorithm(struct rp_comm *comm, const struct rp_matrix_row *row,
-        uint64_t block_bytes, unsigned determinism)
+static unsigned host_algorithm(struct rp_comm *comm, const struct rp_matrix_row *row,
+        const struct rp_layout *layout, uint64_t block_bytes, unsigned determinism)
 {
-    enum rp_algorithm asked = asked_algorithm(comm, row);
+    const bool strict = determinism == RP_DETERMINISM_STRICT && row->strict;
+    if (layout != NULL && !strict && has_levels(row->op)) {
+        const unsigned picked = across(comm, row, layout, block_bytes);
+        return fits(comm, row->op, picked, layout) ? picked : RP_ALGORITHM_MESH;
+    }
+    if (row->algorithms == 0) {
+        return RP_ALGORITHM_FUSED; // two ranks alone have nothing to choose
+    }
+    enum rp_algorithm asked = asked_algorithm(comm, row, layout != NULL);
     if (asked == RP_ALGORITHM_FUSED) {
         asked = rp_select_adaptive(row->op, block_bytes, comm->size);
     }
-    unsigned may = row->algorithms;
-    if (may == 0) {
-        return RP_ALGORITHM_FUSED; // two ranks alone have nothing to choose
-    }
-    if (determinism == RP_DETERMINISM_STRICT && row->strict) {
-        may &= RP_ALGORITHMS_STRICT;
-    }
+    const unsigned may = row->algorithms & (strict ? RP_ALGORITHMS_STRICT : ~0u);
     return may & RP_ALGORITHM_BIT(asked) ? asked : RP_ALGORITHM_MESH;
 }
 
 rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes, unsigned determinism,
-        enum rp_expansion *expansion, enum rp_algorithm *algorithm)
+        enum rp_expansion *expansion, uint8_t *algorithm)
 {
     const struct rp_matrix_row *row = rp_matrix_row(op);
     bool aiv = false;
     if (row == NULL) {
         return rp_fail(RP_ENOTSUP, "operator %u is not built", op);
     }
-    const rp_status st = wants_aiv(comm, row, &aiv);
+    const struct rp_layout *layout = NULL;
+    rp_status st = wants_aiv(comm, row, &aiv);
+    st = st != RP_OK ? st : rp_comm_layout(comm, &layout);
     if (st != RP_OK) {
         return st;
     }
@@ -384,6 +494,7 @@ rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes, uns
                 comm->name, rp_op_kind_name(op), comm->nodes);
     }
     *expansion = aiv ? RP_EXPANSION_AIV : RP_EXPANSION_HOST_TS;
-    *algorithm = aiv ? RP_ALGORITHM_FUSED : host_algorithm(comm, row, block_bytes, determinism);
+    *algorithm = aiv ? RP_ALGORITHM_FUSED
+                     : (uint8_t)host_algorithm(comm, row, layout, block_bytes, determinism);
     return RP_OK;
 }

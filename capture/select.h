@@ -16,6 +16,7 @@
 #include "kernels/record.h"
 
 struct rp_comm;
+struct rp_layout;
 
 /* The bit of an algorithm in a set. */
 #define RP_ALGORITHM_BIT(algorithm) (1u << (algorithm))
@@ -72,11 +73,22 @@ const struct rp_matrix_row *rp_matrix_row(unsigned op);
  *               not built
  */
 RP_MUST_USE rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes,
-        unsigned determinism, enum rp_expansion *expansion, enum rp_algorithm *algorithm);
+        unsigned determinism, enum rp_expansion *expansion, uint8_t *algorithm);
 
 /** rp_select_adaptive: the algorithm that nobody asked for, within a node: the mesh for few ranks
  * and for large vectors, else one of few steps. */
 enum rp_algorithm rp_select_adaptive(unsigned op, uint64_t block_bytes, uint32_t ranks);
+
+/** rp_select_between: the same on several nodes: between them, or RP_ALGORITHM_PIPELINE. */
+enum rp_algorithm rp_select_between(
+        unsigned op, uint64_t block_bytes, const struct rp_layout *layout);
+
+/**
+ * rp_matrix_between: whether two levels of `layout` may have `algorithm` between
+ * the nodes. Nodes of different sizes have blocks that only algorithms can move
+ * which take each in one step from buffer to buffer.
+ */
+bool rp_matrix_between(unsigned op, unsigned algorithm, const struct rp_layout *layout);
 
 /** rp_matrix_algorithm_name: as HCCL_ALGO spells it; NULL for what is no algorithm of HOST_TS. */
 const char *rp_matrix_algorithm_name(unsigned algorithm);

@@ -111,6 +111,15 @@ static const char *const algorithm_names[] = {
     [RP_ALGORITHM_STAR] = "star",
     [RP_ALGORITHM_PIPELINE] = "pipeline",
 };
+static const char *const two_level_names[] = {
+    [RP_ALGORITHM_MESH] = "two levels with mesh",
+    [RP_ALGORITHM_RING] = "two levels with ring",
+    [RP_ALGORITHM_HD] = "two levels with H-D_R",
+    [RP_ALGORITHM_NHR] = "two levels with NHR",
+    [RP_ALGORITHM_NB] = "two levels with NB",
+    [RP_ALGORITHM_PAIRWISE] = "two levels with pairwise",
+    [RP_ALGORITHM_STAR] = "two levels with star",
+};
 static const char *const determinism_names[] = { "order free", "deterministic", "strict" };
 
 static bool has_elements(unsigned op)
@@ -134,6 +143,14 @@ static const char *name_of(const char *const *names, size_t count, unsigned valu
     return value < count && names[value] != NULL ? names[value] : "?";
 }
 
+static const char *algorithm_name(unsigned algorithm)
+{
+    return algorithm & RP_TWO_LEVELS
+                   ? name_of(two_level_names, RP_ARRAY_LENGTH(two_level_names),
+                             algorithm & ~RP_TWO_LEVELS)
+                   : name_of(algorithm_names, RP_ARRAY_LENGTH(algorithm_names), algorithm);
+}
+
 struct rp_record_words rp_record_words(const struct rp_record *record)
 {
     const unsigned op = record->op;
@@ -145,9 +162,7 @@ struct rp_record_words rp_record_words(const struct rp_record *record)
         .reduce = reduces(op) ? name_of(reduce_names, RP_ARRAY_LENGTH(reduce_names), record->reduce)
                               : NULL,
         .expansion = name_of(expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion),
-        .algorithm = rp_op_is_pairs(op) ? "direct"
-                                        : name_of(algorithm_names, RP_ARRAY_LENGTH(algorithm_names),
-                                                  record->algorithm),
+        .algorithm = rp_op_is_pairs(op) ? "direct" : algorithm_name(record->algorithm),
     };
 }
 
@@ -216,7 +231,10 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     }
     append_name(&out, expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion,
             "expansion");
-    if (record->algorithm != RP_ALGORITHM_FUSED) {
+    if (record->algorithm & RP_TWO_LEVELS) {
+        append_name(&out, two_level_names, RP_ARRAY_LENGTH(two_level_names),
+                record->algorithm & ~RP_TWO_LEVELS, "two levels with algorithm");
+    } else if (record->algorithm != RP_ALGORITHM_FUSED) {
         append_name(&out, algorithm_names, RP_ARRAY_LENGTH(algorithm_names), record->algorithm,
                 "algorithm");
     }

@@ -56,6 +56,9 @@ enum rp_algorithm {
     RP_ALGORITHMS = 9,
 };
 
+/* Set in an algorithm: it is the one between the nodes, and within each there is a mesh. */
+#define RP_TWO_LEVELS 0x80u
+
 /* Where the owner's buffers lie; not part of the digest (it is the owner's choice). */
 enum rp_buffer_class {
     RP_CLASS_CONTIGUOUS = 0, /* in the owner's arena at send_off / recv_off */
@@ -82,7 +85,7 @@ struct rp_record {
     uint8_t dtype;        /* enum rp_dtype */
     uint8_t reduce;       /* enum rp_reduce_op; 0 where nothing is reduced */
     uint8_t expansion;    /* enum rp_expansion */
-    uint8_t algorithm;    /* enum rp_algorithm */
+    uint8_t algorithm;    /* enum rp_algorithm, maybe with RP_TWO_LEVELS */
     uint8_t determinism;  /* 0 off, 1 on, 2 strict */
     uint8_t buffer_class; /* enum rp_buffer_class */
     uint32_t task;        /* its number in that graph, as aclmdlRITaskGetSeqId tells it */

@@ -19,7 +19,13 @@
 #include "support/soak.h"
 
 static const uint16_t ops[] = { RP_OP_ALL_REDUCE, RP_OP_REDUCE_SCATTER, RP_OP_ALL_GATHER,
-    RP_OP_BROADCAST, RP_OP_BARRIER };
+    RP_OP_BROADCAST, RP_OP_REDUCE, RP_OP_SCATTER, RP_OP_ALLTOALL, RP_OP_ALL_GATHER_V,
+    RP_OP_REDUCE_SCATTER_V, RP_OP_BARRIER };
+
+static bool in_place(uint16_t op)
+{
+    return rp_matrix_row(op)->in_place;
+}
 
 static bool knows(uint8_t algorithm, uint16_t op)
 {
@@ -44,7 +50,7 @@ static void prove(struct list_proof *proof, const struct list_proof_op *op, uint
 // Room for a few elements a slice in every region, so that a few thousand are several rounds.
 static uint64_t window_of(uint32_t ranks)
 {
-    return 4096 + UINT64_C(400) * ranks;
+    return 8192 + UINT64_C(640) * ranks;
 }
 
 // No element for some slices, one each, one too many; a full round, and a tail of one.
@@ -58,13 +64,13 @@ static void prove_counts(struct list_proof *proof, struct list_proof_op op, uint
     for (size_t i = 0; i < small; i++) {
         op.count = counts[i];
         op.root = (uint32_t)(7 * i + ranks) % ranks;
-        op.in_place = i % 2 != 0;
+        op.in_place = in_place(op.op) && i % 2 != 0;
         if (op.count == 0 || (ranks == 1 && op.count > 10)) {
             continue; // a single rank's round is a megabyte whatever the window
         }
         prove(proof, &op, ranks);
         if (soaking()) {
-            op.in_place = !op.in_place;
+            op.in_place = in_place(op.op) && !op.in_place;
             op.root = (op.root + 1) % ranks;
             prove(proof, &op, ranks);
         }
@@ -121,7 +127,7 @@ Test(algorithms, large_slices_and_elements, .timeout = 300)
                     .algorithm = a,
                     .dtype = types[i % RP_ARRAY_LENGTH(types)],
                     .strict = strict(a),
-                    .in_place = i % 2 == 0 };
+                    .in_place = in_place(ops[o]) && i % 2 == 0 };
                 if (!knows(a, op.op)) {
                     continue;
                 }
@@ -188,12 +194,127 @@ Test(algorithms, pipelines_over_every_layout_of_up_to_33_ranks, .timeout = 300)
     }
 }
 
+// ---- two levels ----
+
+#define MOST_RANKS 33
+
+// Ranks on nodes, and the arrays of it.
+struct nodes {
+    struct rp_layout layout;
+    uint32_t ranks;
+    uint32_t first[MOST_RANKS + 1];
+    uint32_t rank_of[MOST_RANKS];
+};
+
+// How ranks are numbered: node by node, dealt out one a node in turn, in disorder.
+enum numbering { IN_ORDER, DEALT, SHUFFLED, NUMBERINGS };
+
+static void deal(struct nodes *nodes, const uint32_t *cards)
+{
+    uint32_t rank = 0;
+    for (uint32_t card = 0; rank < nodes->ranks; card++) {
+        for (uint32_t node = 0; node < nodes->layout.nodes; node++) {
+            if (card < cards[node]) {
+                nodes->rank_of[nodes->first[node] + card] = rank++;
+            }
+        }
+    }
+}
+
+static void make_nodes(
+        struct nodes *nodes, const uint32_t *cards, uint32_t count, enum numbering numbering)
+{
+    bool even = true;
+    *nodes = (struct nodes){ .layout = { .nodes = count, .rank_of = nodes->rank_of } };
+    for (uint32_t node = 0; node < count; node++) {
+        nodes->first[node + 1] = nodes->first[node] + cards[node];
+        even = even && cards[node] == cards[0];
+        nodes->layout.cards = cards[node] > nodes->layout.cards ? cards[node] : nodes->layout.cards;
+    }
+    nodes->ranks = nodes->first[count];
+    nodes->layout.first = even ? NULL : nodes->first;
+    if (numbering == IN_ORDER) {
+        nodes->layout.rank_of = NULL;
+    } else if (numbering == DEALT) {
+        deal(nodes, cards);
+    } else {
+        shuffle(nodes->rank_of, nodes->ranks, nodes->ranks);
+    }
+}
+
+// Nodes of different sizes have blocks that only some algorithms can move.
+static bool levels_know(uint8_t algorithm, uint16_t op, const struct rp_layout *layout)
+{
+    return rp_matrix_between(op, algorithm, layout);
+}
+
+static void prove_levels(const struct nodes *nodes)
+{
+    const uint32_t ranks = nodes->ranks;
+    struct list_proof *proof = list_proof_create(ranks, 12 * window_of(2 * ranks), ranks);
+    for (uint8_t a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+        for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
+            const struct list_proof_op op = {
+                .op = ops[o],
+                .algorithm = (uint8_t)(a | RP_TWO_LEVELS),
+                .dtype = RP_DTYPE_INT8,
+                .layout = &nodes->layout,
+            };
+            if (levels_know(a, op.op, op.layout)) {
+                prove_counts(proof, op, ranks);
+            }
+        }
+    }
+    list_proof_destroy(proof);
+}
+
+static const struct {
+    uint32_t nodes;
+    uint32_t cards[12];
+} layouts[] = {
+    { 2, { 2, 2 } },
+    { 2, { 4, 4 } },
+    { 4, { 2, 2, 2, 2 } },
+    { 3, { 3, 3, 3 } },
+    { 5, { 2, 2, 2, 2, 2 } },
+    { 2, { 3, 1 } },
+    { 2, { 1, 4 } },
+    { 3, { 2, 1, 1 } },
+    { 3, { 5, 3, 1 } },
+    { 3, { 5, 2, 4 } },
+    { 4, { 2, 3, 2, 5 } },
+    { 6, { 1, 2, 1, 1, 2, 1 } },
+    { 2, { 8, 8 } }, // soak from here on
+    { 11, { 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3 } },
+    { 4, { 8, 8, 8, 8 } },
+    { 5, { 7, 3, 8, 4, 11 } },
+    { 3, { 16, 16, 1 } },
+};
+#define LAYOUTS_OF_CI 12
+
+Test(algorithms, two_levels_over_layouts_of_all_kinds, .timeout = 900)
+{
+    struct nodes nodes;
+    for (size_t i = 0; i < (soaking() ? RP_ARRAY_LENGTH(layouts) : LAYOUTS_OF_CI); i++) {
+        for (unsigned numbering = 0; numbering < NUMBERINGS; numbering++) {
+            make_nodes(&nodes, layouts[i].cards, layouts[i].nodes, (enum numbering)numbering);
+            prove_levels(&nodes);
+        }
+    }
+}
+
 // Signals of the form "everyone to everyone" and lists as long as the ranks are many cost the
 // square of the ranks; those algorithms stop earlier.
 static bool squares(uint8_t algorithm)
 {
     return algorithm == RP_ALGORITHM_MESH || algorithm == RP_ALGORITHM_PAIRWISE ||
            algorithm == RP_ALGORITHM_RING || algorithm == RP_ALGORITHM_PIPELINE;
+}
+
+// Whose buffers grow with the ranks.
+static bool has_blocks(uint16_t op)
+{
+    return op != RP_OP_ALL_REDUCE && op != RP_OP_BROADCAST && op != RP_OP_REDUCE;
 }
 
 static void prove_sample(uint32_t ranks, bool large)
@@ -207,13 +328,12 @@ static void prove_sample(uint32_t ranks, bool large)
                 .dtype = RP_DTYPE_INT8,
                 .strict = strict(a),
                 .root = ranks - 2,
-                .in_place = o % 2 == 0,
+                .in_place = in_place(ops[o]) && o % 2 == 0,
             };
             if (!knows(a, op.op) || (large && squares(a))) {
                 continue;
             }
-            const bool blocks = op.op == RP_OP_REDUCE_SCATTER || op.op == RP_OP_ALL_GATHER;
-            op.count = blocks || op.op == RP_OP_BARRIER ? 1 : ranks + 1;
+            op.count = has_blocks(op.op) || op.op == RP_OP_BARRIER ? 1 : ranks + 1;
             prove(proof, &op, ranks);
         }
     }
@@ -258,6 +378,7 @@ Test(algorithms, windows_of_the_default_size, .timeout = 300)
                 .in_place = draw(&seed, 2) != 0,
                 .count = 1 + draw(&seed, draw(&seed, 2) ? 40 : 20000),
             };
+            op.in_place = op.in_place && in_place(op.op);
             op.strict = strict(op.algorithm);
             op.count = op.op == RP_OP_BARRIER ? 1 : op.count;
             if (knows(op.algorithm, op.op)) {
@@ -376,20 +497,31 @@ static void damage(struct rp_task_list **lists, uint32_t ranks, void *arg)
     }
 }
 
-// Some signals say what follows from others: the credits at the end of a reduce-scatter in about
-// log2 p steps, and those of pairwise, whose steps are in an order as it is.
+// Where sums or blocks stay where they arrived, or move on through a root, there is a credit for
+// each of them.
+static bool keeps(uint16_t op)
+{
+    return op == RP_OP_REDUCE_SCATTER || op == RP_OP_REDUCE_SCATTER_V || op == RP_OP_REDUCE ||
+           op == RP_OP_SCATTER;
+}
+
+// Some signals say what follows from others: those credits; those of pairwise, whose steps are in
+// an order as it is; and those of one level that follow from the other's, whose waits may come
+// before a copy that has nothing to do with them.
 static bool spare(const struct list_proof_op *op, const struct mutation *mutation)
 {
+    const bool levels = (op->algorithm & RP_TWO_LEVELS) != 0;
+    if (mutation->damage == SWAP) {
+        return levels;
+    }
     return mutation->damage == UNPAIR &&
-           (op->algorithm == RP_ALGORITHM_PAIRWISE ||
-                   (op->op == RP_OP_REDUCE_SCATTER &&
-                           (op->algorithm == RP_ALGORITHM_HD || op->algorithm == RP_ALGORITHM_NHR ||
-                                   op->algorithm == RP_ALGORITHM_NB)));
+           (op->algorithm == RP_ALGORITHM_PAIRWISE || levels || keeps(op->op));
 }
 
 // Each damage to each task of each rank, one at a time; how many lists were damaged.
 static uint32_t damage_all(struct list_proof_op op, uint32_t ranks, uint64_t seed)
 {
+    const uint64_t window = op.layout == NULL ? window_of(ranks) : 12 * window_of(2 * ranks);
     uint32_t caught = 0;
     struct mutation mutation = { .damage = DROP };
     op.mutate = damage;
@@ -398,7 +530,7 @@ static uint32_t damage_all(struct list_proof_op op, uint32_t ranks, uint64_t see
         for (mutation.rank = 0; mutation.rank < ranks; mutation.rank++) {
             mutation.over = false;
             for (mutation.task = 0; !mutation.over; mutation.task++) {
-                struct list_proof *proof = list_proof_create(ranks, window_of(ranks), seed++);
+                struct list_proof *proof = list_proof_create(ranks, window, seed++);
                 const bool ok = list_proof_run(proof, &op);
                 const struct rp_record record = { .op = op.op, .algorithm = op.algorithm };
                 cr_assert(ok == !mutation.applied || (ok && spare(&op, &mutation)),
@@ -435,5 +567,33 @@ Test(algorithms, every_single_damage_to_a_list_is_noticed, .timeout = 900)
         }
     }
     fprintf(stderr, "%u damaged lists\n", caught);
+    cr_assert(gt(u32, caught, 1000));
+}
+
+// The same of two levels, in even and uneven layouts.
+Test(algorithms, every_single_damage_to_two_levels_is_noticed, .timeout = 900)
+{
+    static const unsigned picked[] = { 0, 5, 7, 9 };
+    struct nodes nodes;
+    uint32_t caught = 0;
+    for (size_t i = 0; i < (soaking() ? RP_ARRAY_LENGTH(picked) : 3); i++) {
+        const unsigned at = picked[i];
+        make_nodes(&nodes, layouts[at].cards, layouts[at].nodes, DEALT);
+        for (uint8_t a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+            for (size_t o = 0; o < RP_ARRAY_LENGTH(ops); o++) {
+                const struct list_proof_op op = {
+                    .op = ops[o],
+                    .algorithm = (uint8_t)(a | RP_TWO_LEVELS),
+                    .dtype = RP_DTYPE_INT8,
+                    .root = nodes.ranks - 1,
+                    .count = ops[o] == RP_OP_BARRIER ? 1 : nodes.ranks + 3,
+                    .layout = &nodes.layout,
+                };
+                caught += rp_matrix_between(op.op, a, op.layout) ? damage_all(op, nodes.ranks, at)
+                                                                 : 0;
+            }
+        }
+    }
+    fprintf(stderr, "%u damaged lists of two levels\n", caught);
     cr_assert(gt(u32, caught, 1000));
 }

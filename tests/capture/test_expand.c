@@ -100,7 +100,7 @@ Test(expand, ring_is_right_in_any_order, .timeout = 120)
 
 Test(expand, halving_and_doubling_is_right_in_any_order, .timeout = 120)
 {
-    check_algorithm(RP_ALGORITHM_HD, 2048);
+    check_algorithm(RP_ALGORITHM_HD, 3072);
 }
 
 Test(expand, nhr_and_nb_are_right_in_any_order, .timeout = 120)
@@ -275,12 +275,12 @@ Test(expand, a_window_without_room_for_one_element_is_an_error)
         .algorithm = RP_ALGORITHM_MESH,
         .size = 100,
         .count = 1,
-        .window_bytes = 12479 };
+        .window_bytes = 12159 };
     struct rp_task_list *list = NULL;
     cr_assert(eq(u64, rp_expand_round_count(&request), 0));
     cr_assert(eq(int, rp_expand(&request, &list), RP_EPARAM));
     cr_assert(zero(ptr, list));
-    request.window_bytes = 12480;
+    request.window_bytes = 12160;
     cr_assert(eq(u64, rp_expand_round_count(&request), 800));
     request.algorithm = RP_ALGORITHM_NHR; // not even one element a slice
     cr_assert(eq(u64, rp_expand_round_count(&request), 0));

@@ -277,6 +277,11 @@ static bool block_right(struct list_proof *proof, uint32_t rank, uint64_t off, u
     return id == EXPR_NONE; // behind the last block
 }
 
+static bool has_input(const struct list_proof_op *op, uint32_t rank)
+{
+    return (op->op != RP_OP_BROADCAST && op->op != RP_OP_SCATTER) || rank == op->root;
+}
+
 static bool result_right(struct list_proof *proof, uint32_t rank, uint64_t off, uint32_t id)
 {
     const struct list_proof_op *op = proof->op;
@@ -287,15 +292,24 @@ static bool result_right(struct list_proof *proof, uint32_t rank, uint64_t off, 
             return id == proof->rank[0].recv[off]; // the very same sum
         }
         return op->strict ? expr_is_strict_sum(expr, id, off) : expr_is_sum(expr, id, off);
+    case RP_OP_REDUCE:
+        if (rank != op->root) {
+            return id == (op->in_place ? expr_input(expr, rank, off) : EXPR_NONE);
+        }
+        return op->strict ? expr_is_strict_sum(expr, id, off) : expr_is_sum(expr, id, off);
     case RP_OP_REDUCE_SCATTER:
+    case RP_OP_REDUCE_SCATTER_V:
         off += rank * proof->block_bytes;
         return op->strict ? expr_is_strict_sum(expr, id, off) : expr_is_sum(expr, id, off);
     case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_V:
         return id ==
                expr_input(expr, (uint32_t)(off / proof->block_bytes), off % proof->block_bytes);
     case RP_OP_ALLTOALL:
     case RP_OP_ALLTOALL_V:
         return block_right(proof, rank, off, id);
+    case RP_OP_SCATTER:
+        return id == expr_input(expr, op->root, rank * proof->block_bytes + off);
     default:
         return id == expr_input(expr, op->root, off);
     }
@@ -313,7 +327,7 @@ static void check_results(struct list_proof *proof)
         for (uint64_t off = 0; off < proof->send_bytes && !proof_broken(proof); off++) {
             const uint32_t *byte = &at->send[off];
             const bool shared = byte >= at->recv && byte < at->recv + proof->recv_bytes;
-            if (!shared && *byte != expr_input(&proof->expr, r, off)) {
+            if (!shared && has_input(proof->op, r) && *byte != expr_input(&proof->expr, r, off)) {
                 proof_complain(proof, r, "byte %" PRIu64 " of the input was written", off);
             }
         }
@@ -327,11 +341,9 @@ static void set_sizes(struct list_proof *proof, const struct list_proof_op *op)
     proof->op = op;
     proof->element_bytes = element;
     proof->block_bytes = block;
-    proof->send_bytes = op->op == RP_OP_REDUCE_SCATTER ? block * proof->ranks : block;
-    proof->recv_bytes = op->op == RP_OP_ALL_GATHER ? block * proof->ranks : block;
-    if (op->op == RP_OP_ALLTOALL) {
-        proof->send_bytes = proof->recv_bytes = block * proof->ranks;
-    }
+    const struct rp_record record = { .op = op->op, .dtype = op->dtype, .count = op->count };
+    proof->send_bytes = rp_record_send_bytes(&record, proof->ranks);
+    proof->recv_bytes = rp_record_recv_bytes(&record, proof->ranks);
     if (op->matrix == NULL) {
         return;
     }
@@ -362,8 +374,7 @@ static void place(struct list_proof *proof, uint32_t rank)
     } else if (recv < send) {
         at->recv += rank * proof->block_bytes;
     }
-    const bool sender = proof->op->op != RP_OP_BROADCAST || rank == proof->op->root;
-    for (uint64_t off = 0; off < send && sender; off++) {
+    for (uint64_t off = 0; off < send && has_input(proof->op, rank); off++) {
         at->send[off] = expr_input(&proof->expr, rank, off);
     }
 }

@@ -307,6 +307,13 @@ static struct span {
     };
 }
 
+// By a table one of the buffers has this rank's block alone.
+static bool is_one(const struct list_proof *proof, bool send)
+{
+    const uint64_t all = send ? proof->send_bytes : proof->recv_bytes;
+    return rp_op_has_table(proof->op->op) && all == proof->block_bytes;
+}
+
 // The cell of the user's buffer; NULL, and a fault, outside it.
 static uint32_t *user_cells(
         struct list_proof *proof, uint32_t rank, struct rp_ht_addr addr, uint64_t bytes)
@@ -314,8 +321,13 @@ static uint32_t *user_cells(
     const struct rank *at = &proof->rank[rank];
     const bool send = addr.base == RP_HT_SEND;
     const uint64_t round_off = at->done * proof->element_bytes;
+    const bool one = is_one(proof, send);
+    if (one && addr.block != rank) {
+        proof_complain(proof, rank, "block %u of a buffer that has its own alone", addr.block);
+        return NULL;
+    }
     const struct span block = block_of(proof, rank, addr);
-    const uint64_t off = block.off + round_off + addr.off;
+    const uint64_t off = (one ? 0 : block.off) + round_off + addr.off;
     const uint64_t room = send ? proof->send_bytes : proof->recv_bytes;
     if (addr.off + bytes + round_off > block.bytes || off + bytes > room) {
         proof_complain(proof, rank, "block %u, offset %" PRIu64 ": outside the user's buffer",
