@@ -231,9 +231,10 @@ void rp_record_describe(const struct rp_record *record, char *text, size_t bytes
     }
     append_name(&out, expansion_names, RP_ARRAY_LENGTH(expansion_names), record->expansion,
             "expansion");
-    if (record->algorithm & RP_TWO_LEVELS) {
-        append_name(&out, two_level_names, RP_ARRAY_LENGTH(two_level_names),
-                record->algorithm & ~RP_TWO_LEVELS, "two levels with algorithm");
+    const unsigned between = record->algorithm & ~RP_TWO_LEVELS;
+    if (record->algorithm != between && between < RP_ARRAY_LENGTH(two_level_names)) {
+        append_name(&out, two_level_names, RP_ARRAY_LENGTH(two_level_names), between,
+                "two levels with algorithm");
     } else if (record->algorithm != RP_ALGORITHM_FUSED) {
         append_name(&out, algorithm_names, RP_ARRAY_LENGTH(algorithm_names), record->algorithm,
                 "algorithm");
