@@ -38,7 +38,7 @@ uint64_t rp_expand_block_limit(const struct rp_expand_request *request)
 {
     const uint64_t slot = rp_expand_slot(request);
     const uint64_t used = rp_op_has_row(request->op) ? rp_min_u64(slot, COUNT_BYTES) : 0;
-    return rp_expand_limit(request, slot - used);
+    return rp_expand_limit(slot - used);
 }
 
 void rp_build_block_out(

@@ -54,9 +54,9 @@ static void set_layout(struct halving *h, const struct rp_expand_request *reques
     const uint64_t whole = h->pairs == 0 ? 0 : quarter; // without pairs the swaps have this, too
     h->whole = (struct rp_part){ .off = region.off, .bytes = whole };
     h->swaps_off = region.off + whole;
-    h->slice_bytes = rp_expand_limit(request, (2 * quarter - whole) / h->block);
+    h->slice_bytes = rp_expand_limit((2 * quarter - whole) / h->block);
     h->tree_off = region.off + 2 * quarter;
-    h->tree_bytes = rp_expand_limit(request, 2 * quarter / (2 * h->bits + 1));
+    h->tree_bytes = rp_expand_limit(2 * quarter / (2 * h->bits + 1));
 }
 
 // `odd`: which rank of each pair is in the block.

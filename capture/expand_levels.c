@@ -277,7 +277,7 @@ static uint64_t round_count(const struct rp_expand_request *request)
     const uint64_t far_most = rp_expand_round_count(&between);
     if (op == RP_OP_ALL_REDUCE || op == RP_OP_REDUCE || op == RP_OP_BROADCAST) {
         const uint64_t bytes = rp_min_u64(l.slot_bytes, far_most * element);
-        return rp_expand_limit(request, bytes) / element * l.planes;
+        return rp_expand_limit(bytes) / element * l.planes;
     }
     uint64_t near = 0;
     uint64_t far = 0;

@@ -21,6 +21,8 @@
 // Parts of at least this size are cut between cache lines.
 #define LINE_CUT_BYTES 4096u
 
+#define ELEMENT_BYTES_MAX 16u
+
 #define FIRST_ROOM 32
 
 rp_status rp_builder_finish(
@@ -218,9 +220,11 @@ uint32_t rp_expand_log2(uint32_t ranks)
     return steps;
 }
 
-uint64_t rp_expand_limit(const struct rp_expand_request *request, uint64_t bytes)
+// Not of the request's own element: where lanes begin must not hang on the type, or two operators'
+// lanes of different peers would overlap.
+uint64_t rp_expand_limit(uint64_t bytes)
 {
-    const uint64_t unit = bytes >= LINE_CUT_BYTES ? RP_CACHELINE : rp_expand_element_bytes(request);
+    const uint64_t unit = bytes >= LINE_CUT_BYTES ? RP_CACHELINE : ELEMENT_BYTES_MAX;
     return bytes - bytes % unit;
 }
 

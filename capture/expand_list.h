@@ -135,9 +135,9 @@ uint64_t rp_expand_slot_off(const struct rp_expand_request *request, uint32_t se
 struct rp_part rp_expand_part(
         const struct rp_expand_request *request, uint32_t index, uint32_t parts);
 
-/** rp_expand_limit: the largest multiple of an element, in large slots also of a cache line, up to
- *  `bytes`: parts of `n * limit` bytes in `n` then never exceed `limit`. */
-uint64_t rp_expand_limit(const struct rp_expand_request *request, uint64_t bytes);
+/** rp_expand_limit: the largest multiple of every element, in large slots also of a cache line, up
+ * to `bytes`: parts of `n * limit` bytes in `n` then never exceed `limit`. */
+uint64_t rp_expand_limit(uint64_t bytes);
 
 /** rp_expand_log2: least l with 2^l >= ranks. */
 uint32_t rp_expand_log2(uint32_t ranks);

@@ -287,7 +287,7 @@ static void barrier(struct rp_list_builder *builder, const struct rp_expand_requ
 
 static uint64_t round_count(const struct rp_expand_request *request)
 {
-    const uint64_t limit = rp_expand_limit(request, rp_expand_slot(request));
+    const uint64_t limit = rp_expand_limit(rp_expand_slot(request));
     const uint64_t elements = limit / rp_expand_element_bytes(request);
     switch (request->op) {
     case RP_OP_ALL_REDUCE:

@@ -50,8 +50,8 @@ static void set_layout(struct walk *walk, const struct rp_nonuniform *form,
         .slices = { .off = region.off, .bytes = half },
         .tree = { .off = region.off + half, .bytes = half },
     };
-    walk->slice_bytes = rp_expand_limit(request, half / (request->size - 1));
-    walk->tree_bytes = rp_expand_limit(request, half / walk->steps);
+    walk->slice_bytes = rp_expand_limit(half / (request->size - 1));
+    walk->tree_bytes = rp_expand_limit(half / walk->steps);
 }
 
 // The rank `distance` on from `rank`, or back from it.

@@ -105,7 +105,7 @@ static void end_round(struct rp_list_builder *builder, const struct rp_expand_re
 
 static uint64_t round_count(const struct rp_expand_request *request)
 {
-    const uint64_t limit = rp_expand_limit(request, rp_expand_slot(request));
+    const uint64_t limit = rp_expand_limit(rp_expand_slot(request));
     const uint64_t elements = limit / rp_expand_element_bytes(request);
     if (rp_op_has_row(request->op)) {
         return rp_expand_block_limit(request) / rp_expand_element_bytes(request);

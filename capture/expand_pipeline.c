@@ -48,7 +48,7 @@ static struct pipeline make_pipeline(const struct rp_expand_request *request)
         .off = region.off,
     };
     const uint64_t places = (uint64_t)pipe.nodes * (pipe.cards + 1);
-    pipe.place_bytes = rp_expand_limit(request, region.bytes / places);
+    pipe.place_bytes = rp_expand_limit(region.bytes / places);
     for (uint32_t i = 0; i < request->size; i++) {
         if (rank_at(&pipe, i / pipe.cards, i % pipe.cards) == request->rank) {
             pipe.node = i / pipe.cards;

@@ -45,7 +45,7 @@ static struct ring make_ring(const struct rp_expand_request *request)
         .prev = (request->rank + request->size - 1) % request->size,
         .lane = lane,
         .places = places,
-        .place_bytes = rp_expand_limit(request, lane.bytes / places),
+        .place_bytes = rp_expand_limit(lane.bytes / places),
     };
 }
 

@@ -489,7 +489,7 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
     // relaxed: a setting; ranks that differ in it find out by the digest.
     const uint32_t determinism = atomic_load_explicit(&comm->deterministic, memory_order_relaxed);
     enum rp_expansion expansion = RP_EXPANSION_AIV;
-    uint8_t algorithm = RP_ALGORITHM_FUSED;
+    enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
     const uint64_t bytes = block_bytes_of(call, counts);
     rp_status st = rp_select(comm, call->op, bytes, determinism, &expansion, &algorithm);
     if (st != RP_OK) {
@@ -508,7 +508,7 @@ static rp_status make_op(const struct rp_op_call *call, struct rp_comm *comm,
                 .dtype = (uint8_t)call->dtype,
                 .reduce = row->reduces ? (uint8_t)call->reduce : 0,
                 .expansion = (uint8_t)expansion,
-                .algorithm = algorithm,
+                .algorithm = (uint8_t)algorithm,
                 .determinism = (uint8_t)determinism,
         },
     };

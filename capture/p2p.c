@@ -139,7 +139,7 @@ static rp_status make_batch(const struct rp_op_call *calls, uint32_t count,
 rp_status rp_batch_op(struct rp_comm *comm, struct rp_batch *batch, struct rp_op *op)
 {
     enum rp_expansion expansion = RP_EXPANSION_HOST_TS;
-    uint8_t algorithm = RP_ALGORITHM_FUSED;
+    enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
     rp_status st = rp_select(comm, RP_OP_BATCH_SEND_RECV, 0, 0, &expansion, &algorithm);
     st = st != RP_OK ? st : rp_pairs_reserve(comm);
     if (st != RP_OK) {
@@ -152,7 +152,7 @@ rp_status rp_batch_op(struct rp_comm *comm, struct rp_batch *batch, struct rp_op
                 .count = batch->count,
                 .op = RP_OP_BATCH_SEND_RECV,
                 .expansion = (uint8_t)expansion,
-                .algorithm = algorithm,
+                .algorithm = (uint8_t)algorithm,
                 .buffer_class = RP_CLASS_STAGED,
         },
     };

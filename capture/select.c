@@ -476,7 +476,7 @@ static unsigned host_algorithm(struct rp_comm *comm, const struct rp_matrix_row 
 }
 
 rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes, unsigned determinism,
-        enum rp_expansion *expansion, uint8_t *algorithm)
+        enum rp_expansion *expansion, enum rp_algorithm *algorithm)
 {
     const struct rp_matrix_row *row = rp_matrix_row(op);
     bool aiv = false;
@@ -494,7 +494,8 @@ rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes, uns
                 comm->name, rp_op_kind_name(op), comm->nodes);
     }
     *expansion = aiv ? RP_EXPANSION_AIV : RP_EXPANSION_HOST_TS;
-    *algorithm = aiv ? RP_ALGORITHM_FUSED
-                     : (uint8_t)host_algorithm(comm, row, layout, block_bytes, determinism);
+    *algorithm =
+            aiv ? RP_ALGORITHM_FUSED
+                : (enum rp_algorithm)host_algorithm(comm, row, layout, block_bytes, determinism);
     return RP_OK;
 }

@@ -65,15 +65,16 @@ const struct rp_matrix_row *rp_matrix_row(unsigned op);
 
 /**
  * rp_select: expansion and algorithm of `op` on `comm` under `determinism` (enum
- * rp_determinism); `block_bytes` is its count in bytes. design.md "Which
- * expansion": unset: AIV on one node; HOST, HOST_TS, AI_CPU...: HOST_TS; AIV:
- * AIV; the config's field wins over the environment.
+ * rp_determinism); `block_bytes` is its count in bytes. The algorithm has
+ * RP_TWO_LEVELS where it runs between nodes. design.md "Which expansion": unset:
+ * AIV on one node; HOST, HOST_TS, AI_CPU...: HOST_TS; AIV: AIV; the config's
+ * field wins over the environment.
  *
  *   RP_ENOTSUP  AIV-only asked for where AIV does not reach; an operator that is
  *               not built
  */
 RP_MUST_USE rp_status rp_select(struct rp_comm *comm, unsigned op, uint64_t block_bytes,
-        unsigned determinism, enum rp_expansion *expansion, uint8_t *algorithm);
+        unsigned determinism, enum rp_expansion *expansion, enum rp_algorithm *algorithm);
 
 /** rp_select_adaptive: the algorithm that nobody asked for, within a node: the mesh for few ranks
  * and for large vectors, else one of few steps. */

@@ -50,7 +50,7 @@ static void prove(struct list_proof *proof, const struct list_proof_op *op, uint
 // Room for a few elements a slice in every region, so that a few thousand are several rounds.
 static uint64_t window_of(uint32_t ranks)
 {
-    return 8192 + UINT64_C(640) * ranks;
+    return 8192 + UINT64_C(1400) * ranks;
 }
 
 // No element for some slices, one each, one too many; a full round, and a tail of one.
@@ -360,32 +360,54 @@ Test(algorithms, samples_of_up_to_1024_ranks, .timeout = 900)
     }
 }
 
-// As a communicator has them: the regions and slots have their full size, the ranks drift from one
-// operator to the next, and no byte has two writers.
-Test(algorithms, windows_of_the_default_size, .timeout = 300)
+// One operator after the other, of every kind and type: the ranks drift, and no byte has two
+// writers whatever the types.
+static void prove_sequence(
+        const struct nodes *nodes, uint64_t window_bytes, unsigned length, uint64_t seed)
 {
-    static const uint32_t ranks_of[] = { 2, 3, 6, 8 };
-    for (size_t i = 0; i < RP_ARRAY_LENGTH(ranks_of); i++) {
-        const uint32_t ranks = ranks_of[i];
-        struct list_proof *proof = list_proof_create(ranks, UINT64_C(200) << 20, i);
-        uint64_t seed = i;
-        for (unsigned n = 0; n < soak_rounds(60, 200); n++) {
-            struct list_proof_op op = {
-                .op = ops[draw(&seed, RP_ARRAY_LENGTH(ops))],
-                .algorithm = (uint8_t)(1 + draw(&seed, RP_ALGORITHMS - 1)),
-                .dtype = RP_DTYPE_INT16,
-                .root = draw(&seed, ranks),
-                .in_place = draw(&seed, 2) != 0,
-                .count = 1 + draw(&seed, draw(&seed, 2) ? 40 : 20000),
-            };
-            op.in_place = op.in_place && in_place(op.op);
-            op.strict = strict(op.algorithm);
-            op.count = op.op == RP_OP_BARRIER ? 1 : op.count;
-            if (knows(op.algorithm, op.op)) {
-                prove(proof, &op, ranks);
-            }
+    static const uint8_t types[] = { RP_DTYPE_INT8, RP_DTYPE_INT16, RP_DTYPE_FP32, RP_DTYPE_FP64,
+        RP_DTYPE_INT128 };
+    const struct rp_layout *layout = &nodes->layout;
+    struct list_proof *proof = list_proof_create(nodes->ranks, window_bytes, seed);
+    for (unsigned n = 0; n < length; n++) {
+        const uint16_t op = ops[draw(&seed, RP_ARRAY_LENGTH(ops))];
+        const uint8_t a = (uint8_t)(1 + draw(&seed, RP_ALGORITHMS - 1));
+        const bool levels = layout->nodes > 1 && draw(&seed, 2) != 0;
+        struct list_proof_op what = {
+            .op = op,
+            .algorithm = levels ? (uint8_t)(a | RP_TWO_LEVELS) : a,
+            .dtype = types[draw(&seed, 5)],
+            .root = draw(&seed, nodes->ranks),
+            .in_place = draw(&seed, 2) != 0 && in_place(op),
+            .strict = !levels && strict(a),
+            .count = 1 + draw(&seed, draw(&seed, 2) ? 40 : 20000 / nodes->ranks),
+            .layout = layout->nodes > 1 ? layout : NULL,
+        };
+        const bool opaque = what.dtype == RP_DTYPE_INT128 && rp_matrix_row(op)->reduces;
+        what.count = op == RP_OP_BARRIER ? 1 : what.count;
+        if (!opaque && (levels ? rp_matrix_between(op, a, layout) : knows(a, op))) {
+            prove(proof, &what, nodes->ranks);
         }
-        list_proof_destroy(proof);
+    }
+    list_proof_destroy(proof);
+}
+
+// As communicators have them: the regions and slots have their full size, or the smallest that
+// HCCL_BUFFSIZE allows.
+Test(algorithms, operators_follow_each_other_in_windows_of_any_size, .timeout = 900)
+{
+    static const uint32_t ranks_of[] = { 2, 3, 6, 8, 12 };
+    static const uint64_t windows[] = { UINT64_C(1) << 20, UINT64_C(200) << 20 };
+    struct nodes nodes;
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(ranks_of) * 2; i++) {
+        const uint32_t all = ranks_of[i / 2];
+        make_nodes(&nodes, &all, 1, IN_ORDER);
+        prove_sequence(&nodes, windows[i % 2], soak_rounds(120, 1500), i);
+    }
+    for (size_t i = 0; i < LAYOUTS_OF_CI * 2; i++) {
+        const unsigned at = (unsigned)(i / 2);
+        make_nodes(&nodes, layouts[at].cards, layouts[at].nodes, (enum numbering)(i % NUMBERINGS));
+        prove_sequence(&nodes, windows[i % 2], soak_rounds(60, 1500), i);
     }
 }
 

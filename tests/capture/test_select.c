@@ -53,7 +53,7 @@ Test(select, every_setting_on_one_node)
         cr_assert(eq(int, rp_select_mode(&comm), rows[i].answer), "row %zu", i);
         for (unsigned op = 0; op < rp_matrix_rows; op++) {
             enum rp_expansion expansion;
-            uint8_t algorithm;
+            enum rp_algorithm algorithm;
             const bool only =
                     !rp_matrix[op].aiv && rp_select_mode(&comm) == HCCL_OP_EXPANSION_AIV_ONLY;
             cr_assert(eq(int, rp_select(&comm, rp_matrix[op].op, 64, 0, &expansion, &algorithm),
@@ -74,7 +74,7 @@ Test(select, without_a_common_node_kernels_do_not_reach)
     for (size_t i = 0; i < RP_ARRAY_LENGTH(rows); i++) {
         struct rp_comm comm = make_comm(rows[i].config, rows[i].env, false);
         enum rp_expansion expansion = AIV;
-        uint8_t algorithm = RP_ALGORITHM_FUSED;
+        enum rp_algorithm algorithm = RP_ALGORITHM_FUSED;
         const rp_status st = rp_select(&comm, RP_OP_ALL_REDUCE, 64, 0, &expansion, &algorithm);
         if (rows[i].config == 4) {
             cr_assert(eq(int, st, RP_ENOTSUP));
@@ -119,7 +119,7 @@ Test(select, an_operator_that_is_not_built_is_not_supported)
 {
     struct rp_comm comm = make_comm(0, -1, true);
     enum rp_expansion expansion;
-    uint8_t algorithm;
+    enum rp_algorithm algorithm;
     cr_assert(zero(ptr, (void *)(uintptr_t)rp_matrix_row(11)));
     cr_assert(eq(int, rp_select(&comm, 11, 64, 0, &expansion, &algorithm), RP_ENOTSUP));
 }
@@ -130,7 +130,7 @@ static enum rp_algorithm algorithm_of(const char *text, unsigned op, unsigned de
     struct rp_comm_extra *extra = NULL;
     struct rp_comm comm = make_comm(1, -1, true);
     enum rp_expansion expansion;
-    uint8_t algorithm;
+    enum rp_algorithm algorithm;
     cr_assert(eq(int, rp_env_parse_algo("test", text, &algo), RP_OK));
     cr_assert(eq(int, rp_comm_extra_create(NULL, &algo, &extra), RP_OK));
     rp_comm_extra_attach(&comm, extra);
@@ -230,7 +230,7 @@ Test(select, unasked_the_algorithm_follows_ranks_and_bytes)
     }
     struct rp_comm comm = make_comm(1, -1, true);
     enum rp_expansion expansion;
-    uint8_t algorithm;
+    enum rp_algorithm algorithm;
     comm.size = 20;
     cr_assert(eq(int, rp_select(&comm, RP_OP_ALL_REDUCE, 64, 1, &expansion, &algorithm), RP_OK));
     cr_assert(eq(int, (int)algorithm, RP_ALGORITHM_NHR));
