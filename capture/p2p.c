@@ -160,6 +160,17 @@ rp_status rp_batch_op(struct rp_comm *comm, struct rp_batch *batch, struct rp_op
     return RP_OK;
 }
 
+// A line an item, as for the calls of a group.
+static void log_batch(const struct rp_op_call *calls, uint32_t count, const struct rp_comm *comm,
+        const struct rp_stream *stream)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (moves_something(&calls[i])) {
+            rp_op_log(&calls[i], comm, stream);
+        }
+    }
+}
+
 static rp_status submit_batch(
         struct rp_comm *comm, struct rp_stream *stream, struct rp_batch *batch)
 {
@@ -186,6 +197,7 @@ rp_status rp_batch_submit(
     st = st != RP_OK ? st : rp_comm_status(comm);
     st = st != RP_OK ? st : make_batch(calls, count, comm, &batch);
     if (st == RP_OK && batch != NULL) {
+        log_batch(calls, count, comm, stream);
         st = submit_batch(comm, stream, batch);
         rp_batch_unref(batch);
     }
