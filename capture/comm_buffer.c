@@ -9,10 +9,15 @@
 #include <hccl/hccl_res.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "capture/comm_extra.h"
 #include "replay/context.h"
 
 #define BUFFER_ALIGN 64u // as of aclrtMalloc
+
+// The program gets an address inside the block, so that aclrtFree refuses it: were it freed, the
+// communicator's end would free whoever got the block next.
+#define BUFFER_OFFSET BUFFER_ALIGN
 
 // Under the lock.
 static rp_status make(struct rp_comm *comm, struct rp_comm_extra *extra)
@@ -21,13 +26,17 @@ static rp_status make(struct rp_comm *comm, struct rp_comm_extra *extra)
         return RP_OK;
     }
     const uint64_t bytes = comm->settings.buffer_bytes;
-    const rp_status st =
-            rp_arena_alloc(comm->arena, bytes, BUFFER_ALIGN, RP_ARENA_DEVICE, &extra->buffer);
-    return st == RP_OK ? RP_OK
-                       : rp_fail(st,
-                                 "HcclGetHcclBuffer: the buffer of communicator %s has %" PRIu64
-                                 " bytes (HCCL_BUFFSIZE), and device %" PRId32 " has no room",
-                                 comm->name, bytes, comm->device_id);
+    void *block;
+    const rp_status st = rp_arena_alloc(
+            comm->arena, BUFFER_OFFSET + bytes, BUFFER_ALIGN, RP_ARENA_DEVICE, &block);
+    if (st != RP_OK) {
+        return rp_fail(st,
+                "HcclGetHcclBuffer: the buffer of communicator %s has %" PRIu64
+                " bytes (HCCL_BUFFSIZE), and device %" PRId32 " has no room",
+                comm->name, bytes, comm->device_id);
+    }
+    extra->buffer = (uint8_t *)block + BUFFER_OFFSET;
+    return RP_OK;
 }
 
 void rp_comm_buffer_free(struct rp_comm *comm)
@@ -37,10 +46,9 @@ void rp_comm_buffer_free(struct rp_comm *comm)
     void *buffer = extra->buffer;
     extra->buffer = NULL;
     pthread_mutex_unlock(&extra->lock);
-    if (buffer != NULL && rp_arena_free(comm->arena, buffer, RP_ARENA_DEVICE) != RP_OK) {
-        (void)rp_fail(RP_EPARAM,
-                "HcclCommDestroy: the program has freed the buffer of HcclGetHcclBuffer, which is "
-                "communicator %s's",
+    if (buffer != NULL && rp_arena_free(comm->arena, (uint8_t *)buffer - BUFFER_OFFSET,
+                                  RP_ARENA_DEVICE) != RP_OK) {
+        rp_log_warn("HcclCommDestroy: the block of the buffer of communicator %s is not there",
                 comm->name);
     }
 }

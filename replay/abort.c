@@ -34,22 +34,27 @@ static void admit_all(struct rp_device *device)
     }
 }
 
+void rp_device_enter_admitted(struct rp_device *device)
+{
+    for (unsigned look = 1;; look++) {
+        rp_device_enter(device);
+        admit_all(device);
+        if (!rp_device_queue_waits(device) || look == LOOKS_MAX) {
+            return;
+        }
+        rp_device_leave(device);
+        sched_yield();
+    }
+}
+
 void rp_program_abort(
         struct rp_device *device, const struct rp_program *program, const char *sentence)
 {
-    bool hidden = true;
-    for (unsigned look = 0; hidden && look < LOOKS_MAX; look++) {
-        rp_device_enter(device);
-        admit_all(device);
-        rp_list_each(link, &device->active)
-        {
-            fail_runs(rp_container_of(link, struct rp_stream, in_active), program, sentence);
-        }
-        hidden = rp_device_queue_waits(device);
-        rp_device_leave(device);
-        if (hidden) {
-            sched_yield();
-        }
+    rp_device_enter_admitted(device);
+    rp_list_each(link, &device->active)
+    {
+        fail_runs(rp_container_of(link, struct rp_stream, in_active), program, sentence);
     }
+    rp_device_leave(device);
     rp_device_poke(device);
 }

@@ -14,7 +14,8 @@
  *     tasks*.c      one handler per kind of instruction
  *     collective.c, host_ts.c  the long handler
  *     callback.c, report.c     users' functions
- *     abort.c       stopping a graph that runs
+ *     abort.c       stopping a graph that runs; stream_abort.c what a stream has; task_abort.c
+ *                   what a device has
  *     order.c       order cycles
  *
  * Two things decide who steps a device. The *baton* is a lock: whoever holds it
@@ -115,6 +116,7 @@ struct rp_device {
     _Atomic bool up;      /* changes under the baton: neighbours look at it with the baton held */
     _Atomic bool closing; /* it goes down: nobody waits for it any more */
     _Atomic uint32_t waiters; /* threads in rp_device_wait_for */
+    _Atomic bool aborting;    /* a thread is in aclrtDeviceTaskAbort */
 
     struct rp_mpsc queue; /* submissions; consumer: the baton */
 

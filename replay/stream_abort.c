@@ -1,9 +1,12 @@
-// Stopping what a stream runs and dropping what it has queued: aclrtStreamAbort.
+// Stopping what a stream runs and dropping what it has queued: aclrtStreamAbort, and what
+// aclrtDeviceTaskAbort does to each stream of a device.
 //
 // The scheduler drops by number (stream->dropped), so all that is left to do here is to hurry what
 // it would see through or wait for: a collective under way ends with its communicator, and a user's
 // function that nobody has begun is taken back. What was dropped is no failure of the stream: who
 // waits for it at that moment is told, and nobody later.
+
+#include "replay/stream_abort.h"
 
 #include <acl/acl_rt.h>
 
@@ -20,7 +23,7 @@
 // Functions that run, and peers in the middle of a collective, are waited for this long.
 #define END_WAIT_NS (10 * RP_NS_PER_S)
 
-static bool has_ended(const struct rp_stream *stream, uint64_t until)
+bool rp_stream_has_ended(const struct rp_stream *stream, uint64_t until)
 {
     // seq_cst [S1]: pairs with the scheduler's store, as a sleeper's second look.
     return atomic_load_explicit(&stream->ended, memory_order_seq_cst) >= until;
@@ -36,7 +39,7 @@ static void drop_until(struct rp_stream *stream, uint64_t until)
     }
 }
 
-static void fail_collective(struct rp_submission *sub, const struct rp_lane *lane)
+static void fail_collective(struct rp_submission *sub, const struct rp_lane *lane, const char *who)
 {
     const struct rp_program *program = sub->program;
     struct rp_comm *comm =
@@ -47,14 +50,14 @@ static void fail_collective(struct rp_submission *sub, const struct rp_lane *lan
     const uint64_t seq = lane->coll.seq != 0 ? lane->coll.seq : comm->lines.announced + 1;
     char sentence[RP_OP_SENTENCE_BYTES];
     snprintf(sentence, sizeof(sentence),
-            "communicator %s, rank %" PRIu32 ": collective %" PRIu64
-            " was stopped by aclrtStreamAbort of stream %" PRId32,
-            comm->name, comm->rank, seq, sub->stream->id);
+            "communicator %s, rank %" PRIu32 ": collective %" PRIu64 " of stream %" PRId32
+            " was stopped by %s",
+            comm->name, comm->rank, seq, sub->stream->id, who);
     rp_comm_fail(comm, RP_ESTREAMABORT, RP_NO_RANK, seq, sentence);
 }
 
 // What the head of the stream is in the middle of. Baton.
-static void hurry(struct rp_stream *stream, uint64_t until)
+static void hurry(struct rp_stream *stream, uint64_t until, const char *who)
 {
     if (rp_list_empty(&stream->fifo)) {
         return;
@@ -68,13 +71,22 @@ static void hurry(struct rp_stream *stream, uint64_t until)
     for (uint32_t i = 0; i < lanes; i++) {
         struct rp_lane *lane = rp_submission_lane(sub, i);
         if (lane->coll.phase != RP_COLL_TURN && lane->coll.phase != RP_COLL_RELEASE) {
-            fail_collective(sub, lane);
+            fail_collective(sub, lane, who);
         }
         // acquire: pairs with rp_call_return; a call that has returned is not looked for.
         if (atomic_load_explicit(&lane->state, memory_order_acquire) == RP_LANE_PARKED) {
             rp_call_withdraw(&lane->call, RP_ESTREAMABORT);
         }
     }
+}
+
+void rp_stream_stop(struct rp_stream *stream, uint64_t until, const char *who)
+{
+    struct rp_error_capture capture; // a communicator's failure is told by its calls
+    drop_until(stream, until);
+    rp_error_capture_begin(&capture);
+    hurry(stream, until, who);
+    rp_error_capture_end(&capture);
 }
 
 struct end {
@@ -85,7 +97,7 @@ struct end {
 static bool end_reached(void *arg)
 {
     const struct end *end = arg;
-    return has_ended(end->stream, end->until);
+    return rp_stream_has_ended(end->stream, end->until);
 }
 
 static rp_status await_end(struct rp_stream *stream, uint64_t until)
@@ -129,16 +141,12 @@ static rp_status abort_work(struct rp_stream *stream)
 {
     // relaxed: what this thread has submitted, and what it has been told of.
     const uint64_t until = atomic_load_explicit(&stream->submitted, memory_order_relaxed);
-    if (has_ended(stream, until)) {
+    if (rp_stream_has_ended(stream, until)) {
         return RP_OK;
     }
-    struct rp_error_capture capture; // a communicator's failure is told by its calls
-    drop_until(stream, until);
-    rp_error_capture_begin(&capture);
     rp_device_enter(stream->device);
-    hurry(stream, until);
+    rp_stream_stop(stream, until, "aclrtStreamAbort");
     rp_device_leave(stream->device);
-    rp_error_capture_end(&capture);
     rp_device_poke(stream->device);
     // It may be in the very function that the stream is in.
     return rp_thread_in_callback() ? RP_OK : await_end(stream, until);

@@ -189,6 +189,139 @@ Test(resume, after_an_abort_in_a_replay_everything_works, .timeout = 240)
     run_both(&job, "replay");
 }
 
+// ---- the whole device stopped ----
+
+/* Every rank has collectives, or replays, on two streams; some ranks, or all, abort their device in
+ * the middle. */
+static void task_abort_rank(struct rank *rank)
+{
+    struct work w;
+    aclrtStream other;
+    const bool replayed = rank->arg != NULL;
+    work_open(&w, rank);
+    must(aclrtCreateStream(&other));
+    for (uint64_t again = 0; again < 4; again++) {
+        rank_barrier(rank);
+        for (int i = 0; i < 3; i++) { // until a peer's abort is heard of
+            (void)(replayed ? (int)aclmdlRIExecuteAsync(w.graph, rank->stream)
+                            : all_reduce(&w, rank, again < 2 ? WORDS : SMALL));
+            (void)HcclBarrier(rank->comm, other);
+        }
+        rank_sleep_us(again * 1000 + 300 * rank->id);
+        if (again % 2 == 0 || rank->id == 0) {
+            must(aclrtDeviceTaskAbort(rank->device, LIMIT_MS));
+        }
+        (void)aclrtSynchronizeStream(rank->stream); // well, failed or stopped
+        (void)aclrtSynchronizeStream(other);
+        resume(rank);
+        must(HcclBarrier(rank->comm, other));
+        must(aclrtSynchronizeStream(other));
+        work_on(&w, rank);
+    }
+    must(aclrtDestroyStream(other));
+    work_close(&w, rank);
+}
+
+Test(resume, after_the_devices_are_stopped_in_collectives_everything_works, .timeout = 240)
+{
+    struct rank_job job = { .ranks = 3, .fn = task_abort_rank };
+    run_both(&job, "stopped collectives");
+}
+
+Test(resume, after_the_devices_are_stopped_in_replays_everything_works, .timeout = 240)
+{
+    struct rank_job job = { .ranks = 3, .fn = task_abort_rank, .arg = "" };
+    run_both(&job, "stopped replays");
+}
+
+/* A collective that cannot end: rank 1 never calls it, and learns of the stop. */
+static void heard_rank(struct rank *rank)
+{
+    struct work w;
+    work_open(&w, rank);
+    rank_barrier(rank);
+    if (rank->id == 0) {
+        must(all_reduce(&w, rank, WORDS));
+        rank_sleep_us(20000);
+        must(aclrtDeviceTaskAbort(rank->device, LIMIT_MS));
+        must_hold(all_reduce(&w, rank, WORDS) != 0, "a stopped communicator takes a call");
+        must_hold(
+                strstr(rank_error_text(), "aclrtDeviceTaskAbort") != NULL, "%s", rank_error_text());
+    } else {
+        HcclResult async = HCCL_SUCCESS;
+        const uint64_t start_ms = rank_now_ms();
+        while (async == HCCL_SUCCESS && rank_now_ms() - start_ms < LIMIT_MS) {
+            must(HcclGetCommAsyncError(rank->comm, &async));
+        }
+        must_hold(async != HCCL_SUCCESS, "nobody hears of it");
+    }
+    resume(rank);
+    work_on(&w, rank);
+    work_close(&w, rank);
+}
+
+Test(resume, peers_hear_of_a_device_that_is_stopped, .timeout = 120)
+{
+    struct rank_job job = { .ranks = 2, .fn = heard_rank };
+    run_both(&job, "heard");
+}
+
+/* Sends and receives that are stopped, halfway or unmatched, and as many as wanted afterwards. */
+static void pass_on(const struct work *w, struct rank *rank)
+{
+    const uint32_t next = (rank->id + 1) % rank->count;
+    const uint32_t before = (rank->id + rank->count - 1) % rank->count;
+    HcclSendRecvItem item[2] = {
+        { HCCL_SEND, w->in, WORDS, HCCL_DATA_TYPE_UINT32, next },
+        { HCCL_RECV, w->out, WORDS, HCCL_DATA_TYPE_UINT32, before },
+    };
+    for (uint64_t round = 1; round <= ROUNDS / 5; round++) {
+        fill(w, rank, round);
+        rank_barrier(rank);
+        must(HcclBatchSendRecv(item, 2, rank->comm, rank->stream));
+        must(aclrtSynchronizeStream(rank->stream));
+        for (size_t i = 0; i < WORDS; i++) {
+            must_hold(w->out[i] == word(before, round, i), "round %llu: word %zu",
+                    (unsigned long long)round, i);
+        }
+    }
+}
+
+static void pairs_rank(struct rank *rank)
+{
+    struct work w;
+    work_open(&w, rank);
+    for (uint64_t again = 0; again < 3; again++) {
+        pass_on(&w, rank);
+        rank_barrier(rank);
+        if (rank->id == 0) { // more sends than receives
+            (void)HcclSend(w.in, WORDS, HCCL_DATA_TYPE_UINT32, 1, rank->comm, rank->stream);
+            (void)HcclSend(w.in, WORDS, HCCL_DATA_TYPE_UINT32, 1, rank->comm, rank->stream);
+        } else if (rank->id == 1 && again != 1) {
+            (void)HcclRecv(w.out, WORDS, HCCL_DATA_TYPE_UINT32, 0, rank->comm, rank->stream);
+        }
+        rank_sleep_us(2000 * again);
+        if (rank->id == 0) {
+            must(aclrtDeviceTaskAbort(rank->device, LIMIT_MS));
+        }
+        (void)aclrtSynchronizeStream(rank->stream);
+        resume(rank);
+    }
+    pass_on(&w, rank);
+    work_on(&w, rank);
+    work_close(&w, rank);
+}
+
+Test(resume, after_sends_and_receives_are_stopped_everything_works, .timeout = 240)
+{
+    static const enum rank_mode modes[] = { RANK_PROCESSES, RANK_THREADS };
+    struct rank_job job = { .ranks = 3, .fn = pairs_rank, .env = host_ts };
+    for (int m = 0; m < 2; m++) {
+        job.mode = modes[m];
+        assert_job(&job, "pairs, mode %d", m);
+    }
+}
+
 // ---- after a mismatch ----
 
 static void mismatch_rank(struct rank *rank)

@@ -217,6 +217,9 @@ static void buffer_rank(struct rank *rank)
         must_hold(buffer[COUNT + i] == sum_of_words(rank->count, 4, i), "word %zu", i);
     }
     free(staged);
+    must_be(aclrtFree(buffer), ACL_ERROR_RT_PARAM_INVALID); // it is the communicator's
+    must_hold(strstr(rank_error_text(), "not the start") != NULL, "%s", rank_error_text());
+    buffer[0] = 1;
     rank_close(rank);
 }
 
