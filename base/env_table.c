@@ -110,9 +110,11 @@ const struct rp_env_row rp_env_rows[RP_ENV_COUNT] = {
         "operators `allgather`, `reducescatter`, `allreduce`, `broadcast`, `reduce`, `scatter`, "
         "`alltoall`; case matters",
     .fallback_words = "chosen by operator, size and ranks",
-    .meaning = "Algorithm of operators in HOST_TS form. CANN takes only NA for level0, within a "
-        "node; here it may also be `fullmesh`, `ring`, `H-D_R`, `NHR`, `NB`, `pairwise`, `star` or "
-        "`pipeline`. An operator that does not have the algorithm takes another.",
+    .meaning = "Algorithm of operators in HOST_TS form: level1 between nodes, where each node has a "
+        "mesh within. CANN takes only NA for level0; here it may also be `fullmesh`, `ring`, "
+        "`H-D_R`, `NHR`, `NB`, `pairwise`, `star` or `pipeline`, for communicators on one node, "
+        "where level1 means nothing. AHC leaves the choice. An operator that does not have the "
+        "algorithm takes another.",
 },
 [RP_ENV_OP_EXPANSION_MODE] = {
     .name = "HCCL_OP_EXPANSION_MODE", .group = RP_ENV_GROUP_OPERATORS,

@@ -13,7 +13,7 @@
 const struct rp_cost_model rp_cost_default = {
     .link = {
             [RP_LINK_NODE] = { .alpha_ns = 300, .beta_ns = 0.1 },
-            [RP_LINK_NET] = { .alpha_ns = 5000, .beta_ns = 0.08, .wire = true },
+            [RP_LINK_NET] = { .alpha_ns = 10000, .beta_ns = 0.3, .call_ns = 1500, .wire = true },
     },
     .task_ns = 40,
     .copy_ns = 0.1,
@@ -165,6 +165,7 @@ static rp_status run_signal(struct replay *replay, uint32_t self, uint32_t to)
         return st;
     }
     const bool after_put = rank->put_peer == to && rank->put_end_ns > rank->now_ns;
+    replay->rank[self].now_ns += link_of(replay, self, to)->call_ns;
     const double sent_ns = after_put ? rank->put_end_ns : rank->now_ns;
     replay->message[index] = (struct message){
         .arrival_ns = sent_ns + link_of(replay, self, to)->alpha_ns,
@@ -197,6 +198,7 @@ static bool run_wait(struct replay *replay, uint32_t self, uint32_t from)
     if (message->arrival_ns > rank->now_ns) {
         rank->now_ns = message->arrival_ns;
     }
+    rank->now_ns += link_of(replay, self, from)->call_ns;
     queue->first = message->next;
     message->next = replay->free_message;
     replay->free_message = index;

@@ -24,6 +24,7 @@ enum rp_link_class {
 struct rp_link_cost {
     double alpha_ns; /* from a signal to its peer's next task */
     double beta_ns;  /* per byte */
+    double call_ns;  /* that either end is busy for a signal */
     /* The wire carries a put while its rank goes on; puts of a rank queue for its port, and so do
      * those to it. Otherwise the rank's own core copies. */
     bool wire;
@@ -36,7 +37,8 @@ struct rp_cost_model {
     double gamma_ns; /* per byte of each input of a reduction */
 };
 
-/* Cores that share memory, and a 100 Gbit/s network between them: rounded figures. */
+/* Cores that share memory, and TCP between them over the loopback device: rounded figures of a
+ * two-core virtual machine, 64-byte and 1-MiB messages between two processes. */
 extern const struct rp_cost_model rp_cost_default;
 
 /**

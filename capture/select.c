@@ -359,66 +359,68 @@ static enum rp_algorithm asked_algorithm(
 // for the whole vector's bytes a rank.
 #define FEW_RANKS 15
 
-// Between nodes a signal costs as much as some ten kilobytes, so that steps count from three nodes
-// on; but a mesh's puts are under way side by side, and beyond these bytes for a peer its fewer
-// bytes on the wire outweigh its signals.
-#define FEW_NODES 3
-
 static const struct {
     uint16_t op;
     bool blocks; // the vector is a block a rank
     uint32_t bytes_max;
-    uint32_t bytes_max_between;
 } few_steps[] = {
-    { RP_OP_ALL_REDUCE, false, 1024, 65536 },
-    { RP_OP_ALL_GATHER, true, 4096, 65536 },
-    { RP_OP_REDUCE_SCATTER, true, 512, 16384 },
-    { RP_OP_REDUCE, false, 128, 16384 },
-    { RP_OP_BROADCAST, false, 128, 65536 },
-    { RP_OP_BARRIER, false, 1, 1 },
+    { RP_OP_ALL_REDUCE, false, 1024 },
+    { RP_OP_ALL_GATHER, true, 4096 },
+    { RP_OP_REDUCE_SCATTER, true, 512 },
+    { RP_OP_REDUCE, false, 128 },
+    { RP_OP_BROADCAST, false, 128 },
+    { RP_OP_BARRIER, false, 1 },
 };
 
-static enum rp_algorithm adaptive(
-        unsigned op, uint64_t block_bytes, uint32_t ranks, uint32_t few, bool between)
+enum rp_algorithm rp_select_adaptive(unsigned op, uint64_t block_bytes, uint32_t ranks)
 {
     const bool power = (ranks & (ranks - 1)) == 0;
-    for (size_t i = 0; i < RP_ARRAY_LENGTH(few_steps) && ranks > few; i++) {
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(few_steps) && ranks > FEW_RANKS; i++) {
         const uint64_t bytes = few_steps[i].blocks ? block_bytes : block_bytes / ranks;
-        const uint32_t most = between ? few_steps[i].bytes_max_between : few_steps[i].bytes_max;
-        if (few_steps[i].op == op && bytes <= most) {
+        if (few_steps[i].op == op && bytes <= few_steps[i].bytes_max) {
             return power ? RP_ALGORITHM_HD : RP_ALGORITHM_NHR;
         }
     }
     return RP_ALGORITHM_MESH;
 }
 
-enum rp_algorithm rp_select_adaptive(unsigned op, uint64_t block_bytes, uint32_t ranks)
-{
-    return adaptive(op, block_bytes, ranks, FEW_RANKS, false);
-}
+// Between nodes, by the same model. The calls for a signal on the wire are what a mesh of many
+// nodes takes long for; NHR makes as few for any number of them. A root that moves little is
+// through sooner with a signal to each than with two steps.
+#define FEW_NODES 16
+#define FEW_STEPS_BYTES_MAX 1024u
+#define STAR_BYTES_MAX 16384u
 
-// Of a block, where the rounds of a pipeline are long enough for its two kinds of links to work
-// side by side.
-#define PIPELINE_BYTES_MIN (64u * 1024u)
+// Of a block or slice, from which on the two kinds of links of a pipeline gain by working side by
+// side.
+#define PIPELINE_BYTES_MIN 16384u
 
 static bool pipelines(const struct rp_matrix_row *row, const struct rp_layout *layout)
 {
     return (row->algorithms & WITH_PIPELINE) != 0 && layout->first == NULL;
 }
 
+// `bytes`: of a block, or of the part of a vector that one plane of the nodes has.
+static enum rp_algorithm between_nodes(unsigned op, uint64_t bytes, uint32_t nodes)
+{
+    const uint64_t piece = has_vector(op) ? bytes / nodes : bytes;
+    const bool roots = op == RP_OP_BROADCAST || op == RP_OP_REDUCE;
+    if (nodes > FEW_NODES && op != RP_OP_SCATTER && piece <= FEW_STEPS_BYTES_MAX) {
+        return RP_ALGORITHM_NHR;
+    }
+    return roots && bytes <= STAR_BYTES_MAX ? RP_ALGORITHM_STAR : RP_ALGORITHM_MESH;
+}
+
 enum rp_algorithm rp_select_between(
         unsigned op, uint64_t block_bytes, const struct rp_layout *layout)
 {
-    const uint64_t part = has_vector(op) ? block_bytes / rp_layout_least(layout) : block_bytes;
-    if (layout->cards == 1) {
-        return adaptive(op, block_bytes, layout->nodes, FEW_NODES, true);
-    }
-    if (pipelines(rp_matrix_row(op), layout) &&
-            (has_vector(op) ? part / layout->nodes : part) >= PIPELINE_BYTES_MIN) {
+    const uint64_t bytes = has_vector(op) ? block_bytes / rp_layout_least(layout) : block_bytes;
+    const uint64_t piece = has_vector(op) ? bytes / layout->nodes : bytes;
+    if (layout->cards > 1 && pipelines(rp_matrix_row(op), layout) && piece >= PIPELINE_BYTES_MIN) {
         return RP_ALGORITHM_PIPELINE;
     }
-    const enum rp_algorithm few = adaptive(op, part, layout->nodes, FEW_NODES, true);
-    return rp_matrix_between(op, few, layout) ? few : RP_ALGORITHM_MESH;
+    const enum rp_algorithm picked = between_nodes(op, bytes, layout->nodes);
+    return rp_matrix_between(op, picked, layout) ? picked : RP_ALGORITHM_MESH;
 }
 
 // On several nodes: two levels, unless no node has two ranks, or rank order and rounding forbid

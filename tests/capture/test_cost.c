@@ -209,6 +209,69 @@ Test(cost, what_the_selector_picks_is_near_the_best, .timeout = 120)
     }
 }
 
+static bool takes_blocks(enum rp_op_kind op)
+{
+    return op != RP_OP_ALL_REDUCE && op != RP_OP_BROADCAST && op != RP_OP_REDUCE;
+}
+
+static enum rp_algorithm two_levels(unsigned between)
+{
+    return between == RP_ALGORITHM_PIPELINE ? RP_ALGORITHM_PIPELINE
+                                            : (enum rp_algorithm)(between | RP_TWO_LEVELS);
+}
+
+// The same between nodes: near the best of two levels, and for small data far better than one.
+Test(cost, what_the_selector_picks_between_nodes_is_near_the_best, .timeout = 120)
+{
+    static const enum rp_op_kind ops[] = { RP_OP_ALL_REDUCE, RP_OP_ALL_GATHER, RP_OP_REDUCE_SCATTER,
+        RP_OP_BROADCAST, RP_OP_REDUCE, RP_OP_ALLTOALL, RP_OP_SCATTER };
+    static const uint32_t layouts[][2] = { { 2, 2 }, { 2, 4 }, { 4, 8 }, { 8, 8 }, { 6, 4 },
+        { 16, 4 }, { 32, 2 } };
+    for (size_t i = 0; i < RP_ARRAY_LENGTH(layouts) * RP_ARRAY_LENGTH(ops); i++) {
+        const enum rp_op_kind op = ops[i % RP_ARRAY_LENGTH(ops)];
+        const uint32_t *at = layouts[i / RP_ARRAY_LENGTH(ops)];
+        const struct rp_layout layout = { .nodes = at[0], .cards = at[1] };
+        for (uint64_t n = 64; n <= 16 << 20; n *= 64) {
+            const uint64_t bytes = takes_blocks(op) ? n / (at[0] * at[1]) + 1 : n;
+            const unsigned picked = rp_select_between(op, bytes, &layout);
+            const double ns =
+                    predict(&rp_cost_default, op, two_levels(picked), at[0], at[1], bytes);
+            for (unsigned a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
+                const bool pipe = a == RP_ALGORITHM_PIPELINE &&
+                                  (rp_matrix_row(op)->algorithms & RP_ALGORITHM_BIT(a)) != 0;
+                if (pipe || rp_matrix_between(op, a, &layout)) {
+                    const double other =
+                            predict(&rp_cost_default, op, two_levels(a), at[0], at[1], bytes);
+                    cr_assert(le(dbl, ns, 2 * other), "op %d, %ux%u, %llu bytes: %u, not %u", op,
+                            at[0], at[1], (unsigned long long)bytes, a, picked);
+                }
+            }
+            const double flat =
+                    predict(&rp_cost_default, op, RP_ALGORITHM_MESH, at[0], at[1], bytes);
+            cr_assert(le(dbl, ns, 1.5 * flat), "op %d, %ux%u, %llu bytes", op, at[0], at[1],
+                    (unsigned long long)bytes);
+            if (n == 64 && at[0] * at[1] >= 32) {
+                cr_assert(lt(dbl, 1.5 * ns, flat), "op %d, %ux%u", op, at[0], at[1]);
+            }
+        }
+    }
+}
+
+// Few steps for little on many nodes, the fewest bytes on the wire for much.
+Test(cost, the_selector_goes_from_steps_to_bytes)
+{
+    const struct rp_layout many = { .nodes = 32, .cards = 2 };
+    const struct rp_layout few = { .nodes = 4, .cards = 8 };
+    const struct rp_layout singles = { .nodes = 64, .cards = 1 };
+    cr_assert(eq(int, (int)rp_select_between(RP_OP_ALL_REDUCE, 64, &many), RP_ALGORITHM_NHR));
+    cr_assert(eq(int, (int)rp_select_between(RP_OP_ALL_GATHER, 64, &singles), RP_ALGORITHM_NHR));
+    cr_assert(eq(int, (int)rp_select_between(RP_OP_ALL_REDUCE, 64, &few), RP_ALGORITHM_MESH));
+    cr_assert(eq(int, (int)rp_select_between(RP_OP_BROADCAST, 64, &few), RP_ALGORITHM_STAR));
+    cr_assert(eq(
+            int, (int)rp_select_between(RP_OP_ALL_REDUCE, 64 << 20, &many), RP_ALGORITHM_PIPELINE));
+    cr_assert(eq(int, (int)rp_select_between(RP_OP_ALLTOALL, 64 << 20, &many), RP_ALGORITHM_MESH));
+}
+
 Test(cost, what_cannot_be_told_is_an_error)
 {
     struct rp_expand_request request = { .op = RP_OP_ALL_GATHER,

@@ -252,3 +252,78 @@ Test(select, strict_determinism_takes_reductions_from_the_ring)
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_REDUCE_SCATTER_V, 2), RP_ALGORITHM_MESH));
     cr_assert(eq(int, algorithm_of("level0:ring", RP_OP_SCATTER, 2), RP_ALGORITHM_RING));
 }
+
+// ---- several nodes ----
+
+// The algorithm on nodes by name ('a' is a node), of a block of 64 bytes.
+static unsigned algorithm_on(const char *nodes, const char *text, unsigned op, unsigned determinism)
+{
+    struct rp_algo_config algo = { .text = "" };
+    struct rp_comm_extra *extra = NULL;
+    struct rp_member member[16] = { { .node = 0 } };
+    struct rp_comm comm = make_comm(1, -1, true);
+    enum rp_expansion expansion;
+    enum rp_algorithm algorithm;
+    comm.size = (uint32_t)strlen(nodes);
+    comm.member = member;
+    comm.lines.window_bytes = 1 << 20;
+    for (uint32_t r = 0; r < comm.size; r++) {
+        member[r].node = (uint32_t)(nodes[r] - 'a');
+        comm.nodes = member[r].node + 1 > comm.nodes ? member[r].node + 1 : comm.nodes;
+    }
+    cr_assert(eq(int, rp_env_parse_algo("test", text, &algo), RP_OK));
+    cr_assert(eq(int, rp_comm_extra_create(NULL, &algo, &extra), RP_OK));
+    rp_comm_extra_attach(&comm, extra);
+    cr_assert(eq(int, rp_select(&comm, op, 64, determinism, &expansion, &algorithm), RP_OK));
+    rp_comm_extra_free(extra);
+    return algorithm;
+}
+
+static unsigned levels(enum rp_algorithm between)
+{
+    return between | RP_TWO_LEVELS;
+}
+
+Test(select, between_nodes_level_1_is_asked)
+{
+    const unsigned op = RP_OP_ALL_REDUCE;
+    cr_assert(eq(u32, algorithm_on("aabb", "", op, 0), levels(RP_ALGORITHM_MESH)));
+    cr_assert(eq(u32, algorithm_on("aabb", "level0:ring", op, 0), levels(RP_ALGORITHM_MESH)));
+    cr_assert(eq(
+            u32, algorithm_on("aabb", "level0:NA;level1:ring", op, 0), levels(RP_ALGORITHM_RING)));
+    cr_assert(eq(u32, algorithm_on("aabb", "level1:NHR_V1", op, 0), levels(RP_ALGORITHM_NHR)));
+    cr_assert(eq(u32, algorithm_on("abab", "level1:H-D_R", op, 0), levels(RP_ALGORITHM_HD)));
+    cr_assert(eq(u32, algorithm_on("aabb", "level1:pipeline", op, 0), RP_ALGORITHM_PIPELINE));
+    cr_assert(eq(u32, algorithm_on("aaab", "level1:pipeline", op, 0), levels(RP_ALGORITHM_MESH)));
+    cr_assert(eq(u32, algorithm_on("aaab", "level1:AHC", op, 0), levels(RP_ALGORITHM_MESH)));
+    cr_assert(eq(u32, algorithm_on("aaab", "level1:NB", op, 0), levels(RP_ALGORITHM_NB)));
+    cr_assert(eq(u32, algorithm_on("aabb", "alltoall=level1:pairwise", op, 0),
+            levels(RP_ALGORITHM_MESH)));
+    cr_assert(eq(u32, algorithm_on("aabb", "alltoall=level1:pairwise", RP_OP_ALLTOALL, 0),
+            levels(RP_ALGORITHM_PAIRWISE)));
+    cr_assert(eq(u32, algorithm_on("aabb", "level1:NHR", RP_OP_ALLTOALL, 0),
+                      levels(RP_ALGORITHM_MESH)),
+            "replaced");
+    cr_assert(eq(u32, algorithm_on("aaab", "level1:ring", RP_OP_ALL_GATHER, 0),
+                      levels(RP_ALGORITHM_MESH)),
+            "no blocks of different sizes");
+    cr_assert(eq(u32, algorithm_on("abc", "level1:ring", op, 0), RP_ALGORITHM_RING), "one level");
+}
+
+// Sums on the way are not in rank order.
+Test(select, strict_has_one_level)
+{
+    cr_assert(eq(u32, algorithm_on("aabb", "level1:ring", RP_OP_ALL_REDUCE, 2), RP_ALGORITHM_MESH));
+    cr_assert(eq(u32, algorithm_on("aabb", "level1:pairwise", RP_OP_REDUCE_SCATTER, 2),
+            RP_ALGORITHM_PAIRWISE));
+    cr_assert(eq(u32, algorithm_on("aabb", "level1:ring", RP_OP_ALL_GATHER, 2),
+            levels(RP_ALGORITHM_RING)));
+}
+
+// Rows that only their rank knows have one level, too.
+Test(select, rows_have_one_level)
+{
+    cr_assert(eq(u32, algorithm_on("aabb", "", RP_OP_ALLTOALL_V, 0), RP_ALGORITHM_MESH));
+    cr_assert(eq(u32, algorithm_on("aabb", "level1:pairwise", RP_OP_ALLTOALL_V, 0),
+            RP_ALGORITHM_PAIRWISE));
+}
