@@ -30,7 +30,7 @@ static void use_communicator(struct rank *rank, HcclComm comm, uint32_t size, ui
 {
     const struct rank self = { .id = as, .count = size };
     const struct oracle_call what = {
-        .op = ORACLE_ALL_REDUCE, .dtype = RP_DTYPE_FP32, .count = 50000, .ranks = size
+        .op = ORACLE_ALL_REDUCE, .dtype = RP_DTYPE_INT32, .count = 50000, .ranks = size
     };
     struct rank_call call;
     rank_call_open(&call, &self, &what, &(struct rank_call_options){ .versions = 2 });

@@ -39,9 +39,10 @@ static void open_call(struct rank_call *call, const struct rank *rank, unsigned 
 {
     static const enum oracle_op ops[] = { ORACLE_ALL_REDUCE, ORACLE_BROADCAST, ORACLE_ALL_GATHER,
         ORACLE_REDUCE_SCATTER, ORACLE_REDUCE, ORACLE_ALLTOALL, ORACLE_SCATTER };
-    const struct oracle_call what = {
-        .op = ops[k % ORACLE_OPS], .dtype = RP_DTYPE_INT32, .count = count, .ranks = rank->count
-    };
+    const struct oracle_call what = { .op = ops[k % (sizeof(ops) / sizeof(ops[0]))],
+        .dtype = RP_DTYPE_INT32,
+        .count = count,
+        .ranks = rank->count };
     rank_call_open(call, rank, &what,
             &(struct rank_call_options){ .seed = k + 1, .in_place = k % 2 == 0 });
 }

@@ -197,6 +197,14 @@ static uint8_t *expected_area(const struct aiv_run *run)
     return area;
 }
 
+void aiv_run_end(struct aiv_run *run)
+{
+    free(run->counts);
+    if (is_staged(run)) {
+        free(run->area);
+    }
+}
+
 bool aiv_run_check(struct aiv_run *run)
 {
     uint8_t *want = expected_area(run);
@@ -214,10 +222,7 @@ bool aiv_run_check(struct aiv_run *run)
         aiv_case_print(run->item);
     }
     free(want);
-    free(run->counts);
-    if (is_staged(run)) {
-        free(run->area);
-    }
+    aiv_run_end(run);
     return ok;
 }
 

@@ -49,6 +49,7 @@ struct aiv_run {
 void aiv_run_begin(
         struct aiv_run *run, struct fake_comm *comm, uint32_t rank, const struct aiv_case *item);
 bool aiv_run_check(struct aiv_run *run); /* and end */
+void aiv_run_end(struct aiv_run *run);   /* of one that is not checked */
 
 /** aiv_case_print: the case in one line on standard error. */
 void aiv_case_print(const struct aiv_case *item);

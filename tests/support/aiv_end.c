@@ -60,6 +60,7 @@ static bool end_early(struct fake_comm *comm, uint32_t rank, const struct end_pl
         moves += progress;
         fake_pause();
     }
+    aiv_run_end(&run);
     if (plan->dies) {
         for (uint32_t q = 0; q < comm->ranks; q++) {
             atomic_store_explicit(&comm->lines[q].peer[rank].gone, 1, memory_order_release);
@@ -91,6 +92,7 @@ static bool run_until_the_end(struct fake_comm *comm, uint32_t rank, void *arg)
             }
             continue;
         }
+        aiv_run_end(&run);
         char victim[32];
         snprintf(victim, sizeof(victim), "rank %u", plan->victim);
         return st == RP_EREMOTE && aiv_is_sentence(victim) && i + 2 >= plan->last &&
