@@ -283,8 +283,8 @@ struct rp_device_env {
     uint32_t aiv_cores;
     char node_id[RP_ENV_NAME_MAX]; /* "" unset */
     char secret_file[RP_ENV_PATH_MAX + 1];
-    uint64_t tiny_bytes;           /* largest tiny payload; UINT64_MAX: measured default */
-    uint64_t small_bytes;          /* largest small payload; UINT64_MAX: measured default */
+    uint64_t tiny_bytes;  /* largest tiny payload; UINT64_MAX: measured default */
+    uint64_t small_bytes; /* largest small payload; UINT64_MAX: measured default */
     enum rp_log_level log_level;
     bool log_stdout;
     char log_path[RP_ENV_PATH_MAX + 1];

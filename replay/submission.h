@@ -132,7 +132,7 @@ struct rp_submission {
     rp_status failed;    /* first failure of this run; RP_OK: none */
     struct rp_insn insn;
     struct rp_op op;
-    struct rp_lane lane;              /* run state of the eager task */
+    struct rp_lane lane;                 /* run state of the eager task */
     char sentence[RP_OP_SENTENCE_BYTES]; /* of the failure */
 };
 

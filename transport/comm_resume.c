@@ -3,8 +3,8 @@
 #include "transport/comm_resume.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -30,21 +30,21 @@ extern "C" {
 /** A collective. All members must be set for aclmdlRITaskSetParams(); change a copy of what
  * aclmdlRITaskGetParams() gave. */
 struct reprise_collective_args {
-    HcclCMDType op;         /**< the operator; cannot change */
-    HcclDataType dataType;  /**< cannot change */
-    HcclReduceOp reduceOp;  /**< cannot change; HCCL_REDUCE_RESERVED where nothing is reduced */
-    uint32_t root;          /**< cannot change; send and receive: the other rank; else 0 where there
-                             * is none */
-    HcclComm comm;          /**< cannot change */
-    void *sendBuf;          /**< broadcast: its only buffer; NULL for a barrier, a receive, a batch */
-    void *recvBuf;          /**< broadcast: the same as sendBuf; NULL for a barrier, a send, a batch */
-    uint64_t count;         /**< elements, as the operator's call counts them; not 0, unless it is
-                             * the own block of a table; AlltoAllV, AlltoAllVC: 0.
-                             * HcclBatchSendRecv: items, and nothing of such a task can be set */
-    const uint64_t *counts; /**< AllGatherV, ReduceScatterV: of every rank's block; AlltoAllV:
-                             * sendCounts; AlltoAllVC: sendCountMatrix; else NULL. What
-                             * aclmdlRITaskGetParams() gives is valid until the task changes */
-    const uint64_t *displs; /**< likewise: where the blocks lie; AlltoAllVC: NULL */
+    HcclCMDType op;        /**< the operator; cannot change */
+    HcclDataType dataType; /**< cannot change */
+    HcclReduceOp reduceOp; /**< cannot change; HCCL_REDUCE_RESERVED where nothing is reduced */
+    uint32_t root;         /**< cannot change; send and receive: the other rank; else 0 where there
+                            * is none */
+    HcclComm comm;         /**< cannot change */
+    void *sendBuf;  /**< broadcast: its only buffer; NULL for a barrier, a receive, a batch */
+    void *recvBuf;  /**< broadcast: the same as sendBuf; NULL for a barrier, a send, a batch */
+    uint64_t count; /**< elements, as the operator's call counts them; not 0, unless it is
+                     * the own block of a table; AlltoAllV, AlltoAllVC: 0.
+                     * HcclBatchSendRecv: items, and nothing of such a task can be set */
+    const uint64_t *counts;     /**< AllGatherV, ReduceScatterV: of every rank's block; AlltoAllV:
+                                 * sendCounts; AlltoAllVC: sendCountMatrix; else NULL. What
+                                 * aclmdlRITaskGetParams() gives is valid until the task changes */
+    const uint64_t *displs;     /**< likewise: where the blocks lie; AlltoAllVC: NULL */
     const uint64_t *recvCounts; /**< AlltoAllV; else NULL */
     const uint64_t *recvDispls; /**< AlltoAllV; else NULL */
     uint64_t rsv[4];            /**< room for operators to come; 0 */
