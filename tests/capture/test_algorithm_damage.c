@@ -142,7 +142,7 @@ static bool spare(const struct list_proof_op *op, const struct mutation *mutatio
 // Each damage to each task of each rank, one at a time; how many lists were damaged.
 static uint32_t damage_all(struct list_proof_op op, uint32_t ranks, uint64_t seed)
 {
-    const uint64_t window = op.layout == NULL ? proof_window(ranks) : 12 * proof_window(2 * ranks);
+    const uint64_t window = op.layout == NULL ? proof_window(ranks) : proof_levels_window(ranks);
     uint32_t caught = 0;
     struct mutation mutation = { .damage = DROP };
     op.mutate = damage;

@@ -148,7 +148,7 @@ Test(algorithms, pipelines_over_every_layout_of_up_to_33_ranks, .timeout = 300)
 static void prove_levels(const struct proof_nodes *nodes)
 {
     const uint32_t ranks = nodes->ranks;
-    struct list_proof *proof = list_proof_create(ranks, 12 * proof_window(2 * ranks), ranks);
+    struct list_proof *proof = list_proof_create(ranks, proof_levels_window(ranks), ranks);
     for (uint8_t a = RP_ALGORITHM_MESH; a < RP_ALGORITHMS; a++) {
         for (size_t o = 0; o < PROOF_OPS; o++) {
             const struct list_proof_op op = {

@@ -41,6 +41,11 @@ uint64_t proof_window(uint32_t ranks)
     return 8192 + UINT64_C(1400) * ranks;
 }
 
+uint64_t proof_levels_window(uint32_t ranks)
+{
+    return 98304 + UINT64_C(6000) * ranks;
+}
+
 static_assert(RP_ARRAY_LENGTH(proof_ops) == PROOF_OPS, "as the header says");
 
 uint32_t proof_random(uint64_t *state, uint32_t below)

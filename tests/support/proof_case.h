@@ -24,6 +24,9 @@ void proof_prove(struct list_proof *proof, const struct list_proof_op *op, uint3
  * several rounds. */
 uint64_t proof_window(uint32_t ranks);
 
+/** proof_levels_window: the same in the part of it that two levels have between the nodes. */
+uint64_t proof_levels_window(uint32_t ranks);
+
 uint32_t proof_random(uint64_t *state, uint32_t below);
 void proof_shuffle(uint32_t *rank_of, uint32_t ranks, uint64_t seed);
 
