@@ -112,6 +112,16 @@ static rp_status claim(struct rp_comm *comm)
     return RP_OK;
 }
 
+rp_status rp_comm_destroy_find(const void *handle, struct rp_comm **out)
+{
+    *out = rp_comm_from_handle(handle);
+    return *out != NULL ? RP_OK
+                        : rp_fail(RP_EPARAM,
+                                  "HcclCommDestroy: comm %p is no communicator of this process, or "
+                                  "has been destroyed",
+                                  handle);
+}
+
 rp_status rp_comm_destroy_begin(struct rp_comm *comm)
 {
     rp_comm_tell(comm, HCCL_COMM_STATE_PHASE_DESTROY_PRE); // while calls still find it
@@ -136,14 +146,12 @@ static rp_status destroy(HcclComm handle)
     if (rp_group_is_open()) {
         return rp_group_add_destroy(handle);
     }
-    struct rp_comm *comm = rp_comm_from_handle(handle);
-    if (comm == NULL) {
-        return rp_fail(RP_EPARAM,
-                "HcclCommDestroy: comm %p is no communicator of this process, or has been "
-                "destroyed",
-                handle);
+    struct rp_comm *comm = NULL;
+    rp_status st = rp_comm_destroy_find(handle, &comm);
+    if (st != RP_OK) {
+        return st;
     }
-    const rp_status st = rp_comm_destroy_begin(comm);
+    st = rp_comm_destroy_begin(comm);
     if (st == RP_OK) {
         rp_comm_destroy_finish(&comm, 1);
     }

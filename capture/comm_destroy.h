@@ -11,6 +11,9 @@ struct rp_comm;
  *  registry, let go of the device. Local; needs no peer. */
 void rp_comm_close(struct rp_comm *comm);
 
+/** rp_comm_destroy_find: the communicator that HcclCommDestroy is to end, referenced; RP_EPARAM. */
+RP_MUST_USE rp_status rp_comm_destroy_find(const void *handle, struct rp_comm **out);
+
 /**
  * rp_comm_destroy_begin: from now on no call finds `comm`, a live handle.
  *

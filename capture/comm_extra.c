@@ -8,6 +8,7 @@
 #include "capture/p2p.h"
 #include "capture/rank_graph.h"
 #include "capture/sym_window.h"
+#include "replay/context.h"
 
 void rp_comm_extra_free(struct rp_comm_extra *extra)
 {
@@ -80,6 +81,16 @@ rp_status rp_comm_call_begin(const char *api, const void *handle, struct rp_comm
     }
     return rp_fail(RP_EPARAM,
             "%s: comm %p is no communicator of this process, or has been destroyed", api, handle);
+}
+
+rp_status rp_comm_call_enter(const char *api, const void *handle, const char *name,
+        const void *pointer, struct rp_comm **out)
+{
+    rp_status st = rp_enter();
+    if (st == RP_OK && pointer == NULL) {
+        st = rp_fail(RP_ENULL, "%s: %s is NULL", api, name);
+    }
+    return st != RP_OK ? st : rp_comm_call_begin(api, handle, out);
 }
 
 void rp_comm_call_end(struct rp_comm *comm)

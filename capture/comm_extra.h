@@ -71,6 +71,11 @@ static inline struct rp_comm_extra *rp_comm_extra_of(struct rp_comm *comm)
  *   RP_EPARAM  it is no communicator, or one that is being destroyed
  */
 RP_MUST_USE rp_status rp_comm_call_begin(const char *api, const void *handle, struct rp_comm **out);
+
+/** rp_comm_call_enter: the beginning of a public call with a pointer that must not be NULL:
+ * rp_enter(), the pointer, whose argument is called `name`, then rp_comm_call_begin(). */
+RP_MUST_USE rp_status rp_comm_call_enter(const char *api, const void *handle, const char *name,
+        const void *pointer, struct rp_comm **out);
 void rp_comm_call_end(struct rp_comm *comm);
 
 #endif

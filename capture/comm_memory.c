@@ -70,15 +70,6 @@ static rp_status check_pointer(const char *api, const char *name, const void *po
     return pointer != NULL ? RP_OK : rp_fail(RP_ENULL, "%s: %s is NULL", api, name);
 }
 
-// The beginning of every call but the last: its communicator, and a pointer that is no NULL.
-static rp_status begin(const char *api, HcclComm handle, const char *name, const void *pointer,
-        struct rp_comm **comm)
-{
-    rp_status st = rp_enter();
-    st = st != RP_OK ? st : check_pointer(api, name, pointer);
-    return st != RP_OK ? st : rp_comm_call_begin(api, handle, comm);
-}
-
 static rp_status check_bytes(const char *api, uint64_t bytes)
 {
     return bytes != 0 ? RP_OK : rp_fail(RP_EPARAM, "%s: size is 0", api);
@@ -137,7 +128,7 @@ static rp_status set_range(
 {
     static const char api[] = "HcclCommSetMemoryRange";
     struct rp_comm *comm = NULL;
-    rp_status st = begin(api, handle, "baseVirPtr", base, &comm);
+    rp_status st = rp_comm_call_enter(api, handle, "baseVirPtr", base, &comm);
     if (st != RP_OK) {
         return st;
     }
@@ -183,7 +174,7 @@ static rp_status unset_range(HcclComm handle, void *base)
 {
     static const char api[] = "HcclCommUnsetMemoryRange";
     struct rp_comm *comm = NULL;
-    rp_status st = begin(api, handle, "baseVirPtr", base, &comm);
+    rp_status st = rp_comm_call_enter(api, handle, "baseVirPtr", base, &comm);
     if (st != RP_OK) {
         return st;
     }
@@ -249,7 +240,7 @@ static rp_status activate(HcclComm handle, void *start, size_t bytes, size_t off
 {
     static const char api[] = "HcclCommActivateCommMemory";
     struct rp_comm *comm = NULL;
-    rp_status st = begin(api, handle, "virPtr", start, &comm);
+    rp_status st = rp_comm_call_enter(api, handle, "virPtr", start, &comm);
     if (st != RP_OK) {
         return st;
     }
@@ -294,7 +285,7 @@ static rp_status deactivate(HcclComm handle, void *start)
 {
     static const char api[] = "HcclCommDeactivateCommMemory";
     struct rp_comm *comm = NULL;
-    rp_status st = begin(api, handle, "virPtr", start, &comm);
+    rp_status st = rp_comm_call_enter(api, handle, "virPtr", start, &comm);
     if (st != RP_OK) {
         return st;
     }

@@ -11,24 +11,10 @@
 #include "capture/select.h"
 #include "replay/context.h"
 
-// The beginning of every question: somewhere for the answer, and a communicator.
-static rp_status begin(const char *api, HcclComm handle, const char *name, const void *answer,
-        struct rp_comm **comm)
-{
-    const rp_status st = rp_enter();
-    if (st != RP_OK) {
-        return st;
-    }
-    if (answer == NULL) {
-        return rp_fail(RP_ENULL, "%s: %s is NULL", api, name);
-    }
-    return rp_comm_call_begin(api, handle, comm);
-}
-
 HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize)
 {
     struct rp_comm *found = NULL;
-    const rp_status st = begin("HcclGetRankSize", comm, "rankSize", rankSize, &found);
+    const rp_status st = rp_comm_call_enter("HcclGetRankSize", comm, "rankSize", rankSize, &found);
     if (st == RP_OK) {
         *rankSize = found->size;
         rp_comm_call_end(found);
@@ -39,7 +25,7 @@ HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize)
 HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank)
 {
     struct rp_comm *found = NULL;
-    const rp_status st = begin("HcclGetRankId", comm, "rank", rank, &found);
+    const rp_status st = rp_comm_call_enter("HcclGetRankId", comm, "rank", rank, &found);
     if (st == RP_OK) {
         *rank = found->rank;
         rp_comm_call_end(found);
@@ -50,7 +36,7 @@ HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank)
 HcclResult HcclGetCommName(HcclComm comm, char *commName)
 {
     struct rp_comm *found = NULL;
-    const rp_status st = begin("HcclGetCommName", comm, "commName", commName, &found);
+    const rp_status st = rp_comm_call_enter("HcclGetCommName", comm, "commName", commName, &found);
     if (st == RP_OK) {
         rp_text_copy(commName, COMM_NAME_MAX_LENGTH, found->name);
         rp_comm_call_end(found);
@@ -92,7 +78,7 @@ static rp_status config_get_info(HcclComm handle, HcclConfigType type, uint32_t 
 {
     static const char api[] = "HcclConfigGetInfo";
     struct rp_comm *comm = NULL;
-    rp_status st = begin(api, handle, "info", info, &comm);
+    rp_status st = rp_comm_call_enter(api, handle, "info", info, &comm);
     if (st != RP_OK) {
         return st;
     }
@@ -131,7 +117,8 @@ static rp_status async_error(struct rp_comm *comm)
 HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError)
 {
     struct rp_comm *found = NULL;
-    const rp_status st = begin("HcclGetCommAsyncError", comm, "asyncError", asyncError, &found);
+    const rp_status st =
+            rp_comm_call_enter("HcclGetCommAsyncError", comm, "asyncError", asyncError, &found);
     if (st == RP_OK) {
         *asyncError = (HcclResult)rp_status_hccl(async_error(found));
         rp_comm_call_end(found);

@@ -30,16 +30,6 @@ void rp_comm_registered_forget(struct rp_comm_extra *extra)
     }
 }
 
-static rp_status begin(const char *api, HcclComm handle, const char *name, const void *pointer,
-        struct rp_comm **comm)
-{
-    rp_status st = rp_enter();
-    if (st == RP_OK && pointer == NULL) {
-        st = rp_fail(RP_ENULL, "%s: %s is NULL", api, name);
-    }
-    return st != RP_OK ? st : rp_comm_call_begin(api, handle, comm);
-}
-
 // By its handle, which is its address and is only compared. Under the lock.
 static struct registration *find(struct rp_comm_extra *extra, const void *handle)
 {
@@ -82,7 +72,7 @@ static rp_status add(struct rp_comm *comm, void *start, uint64_t bytes, void **o
 static rp_status register_memory(HcclComm handle, void *start, uint64_t bytes, void **out)
 {
     struct rp_comm *comm = NULL;
-    rp_status st = begin("HcclCommRegister", handle, start == NULL ? "addr" : "handle",
+    rp_status st = rp_comm_call_enter("HcclCommRegister", handle, start == NULL ? "addr" : "handle",
             start == NULL ? start : (const void *)out, &comm);
     if (st == RP_OK) {
         st = add(comm, start, bytes, out);
@@ -104,7 +94,7 @@ static rp_status deregister_memory(HcclComm handle, const void *registration)
 {
     static const char api[] = "HcclCommDeregister";
     struct rp_comm *comm = NULL;
-    rp_status st = begin(api, handle, "handle", registration, &comm);
+    rp_status st = rp_comm_call_enter(api, handle, "handle", registration, &comm);
     if (st != RP_OK) {
         return st;
     }
@@ -155,8 +145,9 @@ static rp_status exchange_memory(
 {
     static const char api[] = "HcclCommExchangeMem";
     struct rp_comm *comm = NULL;
-    rp_status st = begin(api, handle, registration == NULL ? "windowHandle" : "peerRanks",
-            registration == NULL ? registration : peers, &comm);
+    rp_status st =
+            rp_comm_call_enter(api, handle, registration == NULL ? "windowHandle" : "peerRanks",
+                    registration == NULL ? registration : peers, &comm);
     if (st != RP_OK) {
         return st;
     }

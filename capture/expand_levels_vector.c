@@ -37,6 +37,20 @@ static void fold_slices(struct rp_levels *l, struct rp_ht_addr result)
     }
 }
 
+// Every other plane's slice of the result, as its card puts it into window-out, to the output.
+static void take_slices(struct rp_levels *l)
+{
+    for (uint32_t step = 1; step < l->cards; step++) {
+        const uint32_t plane = rp_level_other(l, step);
+        if (plane < l->planes) {
+            rp_build_wait(l->builder, rp_level_near(l, plane));
+            rp_build_copy(l->builder, slice_at(l, RP_HT_RECV, plane),
+                    rp_level_slot(l, RP_HT_WIN_OUT, plane, 0), slice(l, plane).bytes);
+            rp_build_signal(l->builder, rp_level_near(l, plane));
+        }
+    }
+}
+
 // Slice d of the output of card d to all cards but `except`, which has everything already.
 static void share_slices(struct rp_levels *l, uint32_t except)
 {
@@ -48,14 +62,8 @@ static void share_slices(struct rp_levels *l, uint32_t except)
             rp_build_signal(l->builder, rp_level_near(l, card));
         }
     }
-    for (uint32_t step = 1; l->card != except && step < l->cards; step++) {
-        const uint32_t plane = rp_level_other(l, step);
-        if (plane < l->planes) {
-            rp_build_wait(l->builder, rp_level_near(l, plane));
-            rp_build_copy(l->builder, slice_at(l, RP_HT_RECV, plane),
-                    rp_level_slot(l, RP_HT_WIN_OUT, plane, 0), slice(l, plane).bytes);
-            rp_build_signal(l->builder, rp_level_near(l, plane));
-        }
+    if (l->card != except) {
+        take_slices(l);
     }
     for (uint32_t step = 1; l->acts && step < l->cards; step++) {
         const uint32_t card = rp_level_other(l, step);
@@ -99,15 +107,7 @@ static void gather_slices(struct rp_levels *l, uint32_t root_card)
 {
     const uint32_t root = rp_level_near(l, root_card);
     if (l->card == root_card) {
-        for (uint32_t step = 1; step < l->cards; step++) {
-            const uint32_t plane = rp_level_other(l, step);
-            if (plane < l->planes) {
-                rp_build_wait(l->builder, rp_level_near(l, plane));
-                rp_build_copy(l->builder, slice_at(l, RP_HT_RECV, plane),
-                        rp_level_slot(l, RP_HT_WIN_OUT, plane, 0), slice(l, plane).bytes);
-                rp_build_signal(l->builder, rp_level_near(l, plane));
-            }
-        }
+        take_slices(l);
     } else if (l->acts) {
         const struct rp_ht_addr own = rp_level_slot(l, RP_HT_WIN_OUT, l->card, 0);
         rp_level_put(l, root_card, own, own, slice(l, l->card).bytes);

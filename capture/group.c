@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "capture/comm_destroy.h"
 #include "capture/comm_extra.h"
 #include "capture/group_run.h"
 
@@ -240,18 +241,16 @@ rp_status rp_group_add_init(const char *api, const struct rp_join_request *reque
 
 rp_status rp_group_add_destroy(HcclComm handle)
 {
-    struct rp_comm *comm = rp_comm_from_handle(handle);
-    if (comm == NULL) {
-        return rp_fail(RP_EPARAM,
-                "HcclCommDestroy: comm %p is no communicator of this process, or has been "
-                "destroyed",
-                handle);
+    struct rp_comm *comm = NULL;
+    rp_status st = rp_comm_destroy_find(handle, &comm);
+    if (st != RP_OK) {
+        return st;
     }
     rp_list_each(link, &self->record.destroys)
     {
         const struct rp_group_destroy *other = rp_container_of(link, struct rp_group_destroy, link);
         if (other->comm == comm) {
-            const rp_status st = rp_fail(RP_EPARAM,
+            st = rp_fail(RP_EPARAM,
                     "HcclCommDestroy: call %" PRIu32 " of the group destroys communicator %s "
                     "already",
                     other->number, comm->name);

@@ -71,16 +71,6 @@ void rp_sym_windows_forget(struct rp_comm_extra *extra)
     }
 }
 
-static rp_status begin(const char *api, HcclComm handle, const char *name, const void *pointer,
-        struct rp_comm **comm)
-{
-    rp_status st = rp_enter();
-    if (st == RP_OK && pointer == NULL) {
-        st = rp_fail(RP_ENULL, "%s: %s is NULL", api, name);
-    }
-    return st != RP_OK ? st : rp_comm_call_begin(api, handle, comm);
-}
-
 // ---- registering ----
 
 static struct rp_window_table *own_table(struct rp_comm *comm)
@@ -154,7 +144,7 @@ static rp_status register_window(
     static const char api[] = "HcclCommSymWinRegister";
     struct rp_comm *comm = NULL;
     uint64_t off = 0;
-    rp_status st = begin(
+    rp_status st = rp_comm_call_enter(
             api, handle, start == NULL ? "addr" : "winHandle", start == NULL ? start : out, &comm);
     if (st != RP_OK) {
         return st;
@@ -248,7 +238,7 @@ static rp_status get_window(
     static const char api[] = "HcclCommSymWinGet";
     struct rp_comm *comm = NULL;
     const bool answers = out != NULL && offset != NULL;
-    rp_status st = begin(api, handle,
+    rp_status st = rp_comm_call_enter(api, handle,
             start == NULL ? "ptr"
             : out == NULL ? "winHandle"
                           : "offset",

@@ -41,9 +41,10 @@ struct rp_pair {
 static_assert(sizeof(struct rp_pair) == 5 * RP_CACHELINE, "the layout is shared");
 
 /*
- * What a rank keeps for itself of a pair. Numbers are given to an op's sends and
- * receives when it has the communicator's turn; those of a pair are then worked
- * off one after the other.
+ * What a rank keeps for itself of a pair. Numbers are given to sends and receives
+ * when their call or replay is popped from the device's queue, those of a program
+ * with conditions as they come, while it has the turn (docs/adr/0009); those of a
+ * pair are then worked off one after the other.
  */
 struct rp_pair_end {
     uint64_t sends, recvs;           /* numbered */

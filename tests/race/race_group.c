@@ -10,25 +10,14 @@
 #include <acl/acl.h>
 #include <hccl/hccl.h>
 
+#include "race/race_check.h"
+
 #define RANKS 3
 #define ROUNDS 60
 #define COUNT 3000
 
 static HcclComm comms[RANKS];
 static int32_t devices[RANKS] = { 0, 1, 2 };
-static _Atomic bool failed;
-
-#define check(call) check_code((int)(call), #call, __LINE__)
-
-static bool check_code(int code, const char *call, int line)
-{
-    if (code != 0) {
-        const char *text = aclGetRecentErrMsg();
-        fprintf(stderr, "line %d: %s answers %d: %s\n", line, call, code, text == NULL ? "" : text);
-        atomic_store(&failed, true);
-    }
-    return code == 0;
-}
 
 // What one rank says in one group.
 static bool record(HcclComm comm, uint32_t rank, aclrtStream stream, uint32_t *data)

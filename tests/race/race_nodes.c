@@ -14,6 +14,8 @@
 #include <hccl/hccl.h>
 #include <hccl/hccl_rank_graph.h>
 
+#include "race/race_check.h"
+
 #define RANKS 3
 #define ROUNDS 6
 #define REPLAYS 10
@@ -22,19 +24,6 @@
 static HcclComm comms[RANKS];
 static char table[64];
 static pthread_barrier_t together; // ranks, watcher
-static _Atomic bool failed;
-
-#define check(call) check_code((int)(call), #call, __LINE__)
-
-static bool check_code(int code, const char *call, int line)
-{
-    if (code != 0) {
-        const char *text = aclGetRecentErrMsg();
-        fprintf(stderr, "line %d: %s answers %d: %s\n", line, call, code, text == NULL ? "" : text);
-        atomic_store(&failed, true);
-    }
-    return code == 0;
-}
 
 // Ranks 0 and 1 are on one server, rank 2 on another.
 static bool write_table(void)

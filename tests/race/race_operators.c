@@ -13,6 +13,7 @@
 #include <hccl/hccl.h>
 
 #include "base/util.h"
+#include "race/race_check.h"
 
 #define RANKS 3
 #define ROUNDS 12
@@ -21,19 +22,6 @@
 static HcclComm comms[RANKS];
 static int32_t devices[RANKS] = { 0, 1, 2 };
 static pthread_barrier_t together; // ranks, watcher, main
-static _Atomic bool failed;
-
-#define check(call) check_code((int)(call), #call, __LINE__)
-
-static bool check_code(int code, const char *call, int line)
-{
-    if (code != 0) {
-        const char *text = aclGetRecentErrMsg();
-        fprintf(stderr, "line %d: %s answers %d: %s\n", line, call, code, text == NULL ? "" : text);
-        atomic_store(&failed, true);
-    }
-    return code == 0;
-}
 
 static bool run_calls(HcclComm comm, aclrtStream stream, uint32_t *data)
 {

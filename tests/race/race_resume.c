@@ -13,6 +13,8 @@
 #include <hccl/hccl.h>
 #include <hccl/hccl_comm.h>
 
+#include "race/race_check.h"
+
 #define RANKS 3
 #define ROUNDS 3
 #define STOPS 6
@@ -21,19 +23,7 @@
 static HcclComm comms[RANKS];
 static int32_t devices[RANKS] = { 0, 1, 2 };
 static pthread_barrier_t ranks_only, together; // together: ranks, watcher, main
-static _Atomic bool failed, watched;
-
-#define check(call) check_code((int)(call), #call, __LINE__)
-
-static bool check_code(int code, const char *call, int line)
-{
-    if (code != 0) {
-        const char *text = aclGetRecentErrMsg();
-        fprintf(stderr, "line %d: %s answers %d: %s\n", line, call, code, text == NULL ? "" : text);
-        atomic_store(&failed, true);
-    }
-    return code == 0;
-}
+static _Atomic bool watched;
 
 static int all_reduce(uint32_t rank, aclrtStream stream, uint32_t *data)
 {
